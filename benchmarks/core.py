@@ -65,11 +65,11 @@ from turnwire.dialects import claude, rpc
 from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.channel import Channel
-from turnwire.engine.hearing import Hearing
+from turnwire.dialects.v2.view_reducer import ViewReducer
+from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.fanout.channel import Channel
 
 SystemMessages: Any = SystemMessage
 OtherMessages: Any = Union[  # noqa: UP007 (made from a tuple)

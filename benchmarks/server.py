@@ -39,11 +39,11 @@ from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.engine.follow import Place
+from turnwire.engine.fanout.follow import Place
 from turnwire.ports import Agent, AgentSession, SessionStart
+from turnwire.server.access.keys import owner_file
 from turnwire.server.app import create_app
-from turnwire.server.keys import owner_file
-from turnwire.server.listen import Server, address_of, bind
+from turnwire.server.tcp.listen import Server, address_of, bind
 from turnwire.settings import Settings
 
 ROUNDS = 3

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from turnwire.agents.claude import ClaudeAgent, ToolServer
-from turnwire.agents.claude.hooks import Decision, HookCall, allow, deny, hook
-from turnwire.agents.claude.tools import ToolCall, tool
+from turnwire.agents.claude.extensions.hooks import Decision, HookCall, allow, deny, hook
+from turnwire.agents.claude.extensions.tools import ToolCall, tool
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, Talk

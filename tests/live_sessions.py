@@ -13,7 +13,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.frames import Frame
-from turnwire.engine.recorded import Recording
+from turnwire.engine.recording_view import Recording
 
 NOW = "2026-01-01T12:00:00.000Z"
 TURN = ev.TurnStarted(*WHO)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from turnwire.engine.owners import owner_name
+from turnwire.engine.ownership.owners import owner_name
 
 __all__ = ["name_from_before", "owner_with", "pid_that_has_ended"]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from turnwire.agents.claude import sdk_compat
-from turnwire.server import uvicorn_compat
-from turnwire.server.http_protocol import HttpProtocol
-from turnwire.server.listen import Server, WebSocket
-from turnwire.server.slices import SlicedHttp, SlicedWebSocket
+from turnwire.agents.claude.process import sdk_compat
+from turnwire.server.tcp import uvicorn_compat
+from turnwire.server.tcp.http_protocol import HttpProtocol
+from turnwire.server.tcp.listen import Server, WebSocket
+from turnwire.server.tcp.slices import SlicedHttp, SlicedWebSocket
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src/turnwire"

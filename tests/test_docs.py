@@ -65,8 +65,8 @@ VOCABULARIES = {
     "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
     "turnwire.dialects.v2.validator.check": "docs/cli.md",
-    "turnwire.engine.record": "docs/cli.md",
-    "turnwire.cli.summary": "docs/cli.md",
+    "turnwire.engine.export.jsonl": "docs/cli.md",
+    "turnwire.cli.recordings.summary": "docs/cli.md",
 }
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -18,9 +18,9 @@ import pytest
 import turnwire
 import turnwire.engine
 import turnwire.server
-from turnwire.cli.inspect import summarize
-from turnwire.cli.recording import open_recording
-from turnwire.cli.validate import check_recording
+from turnwire.cli.commands.inspect import summarize
+from turnwire.cli.commands.validate import check_recording
+from turnwire.cli.recordings.recording import open_recording
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,7 +75,7 @@ def test_importing_it_imports_no_room() -> None:
 
 
 def test_who_looks_where_a_server_is_needs_no_server() -> None:
-    imported = imported_by("import turnwire.server.place, turnwire.engine.owners")
+    imported = imported_by("import turnwire.server.discovery, turnwire.engine.ownership.owners")
     assert not imported & {"turnwire.server.app", "turnwire.engine.engine"}
 
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from tests.streams import BOTH_DIRECTIONS, RECORDED, events_of, rpc_of, ui_of
+from turnwire.cli.commands.schema import written
 from turnwire.cli.main import main
-from turnwire.cli.schema import written
-from turnwire.cli.vocabularies import schemas
+from turnwire.cli.recordings.vocabularies import schemas
 from turnwire.core.events import AssistantMessage, UserMessage
 from turnwire.dialects import rpc
 from turnwire.dialects.claude import encode

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turnwire import create_app
-from turnwire.server.http import API, OPEN
+from turnwire.server.api.routes import API, OPEN
 from turnwire.settings import BadSetting, Settings, flag_of_v2, read_settings
 from turnwire.settings_check import check_settings
 

@@ -32,14 +32,14 @@ ROOT = Path(__file__).parent.parent
 # Sequencing, fencing, authorization and limits; each with its tests, the fastest first: the first failure
 # is enough.
 TESTS: dict[str, tuple[str, ...]] = {
-    "engine/channel": ("tests/engine/test_channel.py",),
-    "engine/claims": ("tests/engine/test_claims.py",),
-    "engine/follow": ("tests/engine/test_follow.py",),
-    "server/auth": ("tests/server/test_auth.py",),
-    "server/commands": ("tests/server/test_carry_out.py",),
-    "server/gate": ("tests/server/test_gate.py",),
-    "server/keys": ("tests/server/test_keys.py",),
-    "server/limits": ("tests/server/test_limits.py",),
+    "engine/fanout/channel": ("tests/engine/test_channel.py",),
+    "engine/ownership/claims": ("tests/engine/test_claims.py",),
+    "engine/fanout/follow": ("tests/engine/test_follow.py",),
+    "server/access/auth": ("tests/server/test_auth.py",),
+    "server/sockets/commands": ("tests/server/test_carry_out.py",),
+    "server/access/gate": ("tests/server/test_gate.py",),
+    "server/access/keys": ("tests/server/test_keys.py",),
+    "server/access/limits": ("tests/server/test_limits.py",),
     "stores/sqlite/commit": (
         "tests/stores/test_commit.py",
         "tests/stores/test_sqlite.py::test_it_keeps_the_promise",

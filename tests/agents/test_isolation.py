@@ -22,7 +22,7 @@ from tests.agents.isolating import (
 )
 from tests.agents.processes import SECONDS, wait_until_gone
 from turnwire.agents.child import ChildAgent
-from turnwire.agents.claude.private import private_file
+from turnwire.agents.claude.process.private_file import private_file
 from turnwire.agents.isolation import choose, find_user
 from turnwire.agents.process import GuardedProcess
 from turnwire.errors import TurnwireError

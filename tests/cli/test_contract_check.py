@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from turnwire.cli.contract_check import CONTRACT_RULES, ContractCheck
+from turnwire.cli.recordings.contract_check import CONTRACT_RULES, ContractCheck
 from turnwire.core.message_deltas import StartDelta, StartDeltaPayload
 from turnwire.dialects import claude
 

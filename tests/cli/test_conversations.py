@@ -24,7 +24,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import BlobRef, ImagePart, ImagePayload, TextPart, TextPayload, to_json
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.frames import AssistantComplete, AssistantRequestInput, UnknownFrame
-from turnwire.engine.record import HeadLine, lines_of
+from turnwire.engine.export.jsonl import HeadLine, lines_of
 from turnwire.ports import AgentCapabilities, NewConversation
 from turnwire.stores.sqlite import SqliteStore
 

@@ -19,8 +19,8 @@ from turnwire.core.message_codec import decode_delta, decode_message
 from turnwire.core.message_codec import encode as encode_message
 from turnwire.dialects.claude import encode
 from turnwire.dialects.v2.codec import decode as decode_frame
-from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.validator.check import SessionCheck
+from turnwire.dialects.v2.view_reducer import ViewReducer
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
 HELLO = {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "one"}]}}

@@ -15,8 +15,8 @@ from tests.cli.conftest import Tell, lines
 from turnwire.cli.home import Home
 from turnwire.core.conversation.state import Options
 from turnwire.core.status import Totals
-from turnwire.engine.imported import without_powers
-from turnwire.engine.record import HeadLine
+from turnwire.engine.export.import_limits import without_powers
+from turnwire.engine.export.jsonl import HeadLine
 from turnwire.ports import AgentCapabilities, ConversationRow
 from turnwire.stores.sqlite import SqliteStore
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.streams import line, recorded
-from turnwire.cli.output_check import OUTPUT_RULES, OutputCheck
+from turnwire.cli.recordings.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import (
     AssistantMessage,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streams import recorded
-from turnwire.cli import recording as module
-from turnwire.cli.recording import Entry, Recording
+from turnwire.cli.recordings import recording as module
+from turnwire.cli.recordings.recording import Entry, Recording
 from turnwire.errors import BadLine, UnreadableInput
 
 

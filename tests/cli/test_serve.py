@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.conftest import Tell
 from tests.server.serving import free_port
-from turnwire.server.listen import Server
-from turnwire.server.place import remember_port
+from turnwire.server.discovery import remember_port
+from turnwire.server.tcp.listen import Server
 
 _ELSEWHERE = (
     "Name another directory, which you may write to: the setting data_dir (--data-dir DIR, or "

@@ -18,7 +18,7 @@ from turnwire.cli.live.requests import (
     resolved_line,
     rules_of,
 )
-from turnwire.cli.visible import printed, safe, visible
+from turnwire.cli.terminal.visible import printed, safe, visible
 from turnwire.core.events import Question, QuestionOption
 from turnwire.dialects.v2.payloads import RequestResolved
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwire.cli.words import amount, counted, duration, money, plain, readable, some
+from turnwire.cli.terminal.words import amount, counted, duration, money, plain, readable, some
 
 
 def test_things_are_counted() -> None:

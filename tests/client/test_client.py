@@ -19,7 +19,7 @@ from turnwire.client import Client, ClientConversation, Closed
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
-from turnwire.server.hub import _RETRY_AFTER
+from turnwire.server.sockets.hub import _RETRY_AFTER
 
 
 async def frames_of(talk: ClientConversation, kind: type[f.Frame]) -> AsyncIterator[f.Frame]:

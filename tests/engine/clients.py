@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from tests.engine.watching import PATIENCE, broken_rules
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine import Talk
 from turnwire.errors import TurnwireError
 

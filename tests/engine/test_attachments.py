@@ -13,8 +13,8 @@ from tests.engine.watching import Watcher, engine_on
 from turnwire.core.blocks import FileRefBlock, ImageBlock
 from turnwire.core.content import Blob, FileContent, ImageContent, TextContent
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.attachments import attached, in_words
-from turnwire.engine.markdown import markdown_of
+from turnwire.engine.export.attachments import attached, in_words
+from turnwire.engine.export.markdown import markdown_of
 
 DATA = b64encode(b"x" * 1234).decode()
 SOURCE = {"type": "base64", "media_type": "image/png", "data": DATA}

@@ -26,7 +26,7 @@ from turnwire.core.times import ms_of
 from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.engine.record import HeadLine, lines_of
+from turnwire.engine.export.jsonl import HeadLine, lines_of
 from turnwire.ports import Agent, AgentCapabilities
 from turnwire.stores.sqlite import SqliteStore, fsck
 from turnwire.testing.clock import ManualClock

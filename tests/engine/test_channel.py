@@ -30,7 +30,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import encode
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.channel import Channel, FollowAgain, SlowReader, Subscriber
+from turnwire.engine.fanout.channel import Channel, FollowAgain, SlowReader, Subscriber
 from turnwire.testing.store_samples import a_message
 
 NOW = "2026-01-01T12:00:00.000Z"

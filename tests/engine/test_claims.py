@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
-from turnwire.engine.claims import Claims
-from turnwire.engine.owners import owner_name
+from turnwire.engine.ownership.claims import Claims
+from turnwire.engine.ownership.owners import owner_name
 from turnwire.ports import Claim, NewConversation, Owned, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock

@@ -24,9 +24,9 @@ from turnwire.dialects.rpc.projector import Line, RpcProjector
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.channel import Channel, FollowAgain, SlowReader, Subscriber
-from turnwire.engine.follow import Place, Reader, follow, open_at
-from turnwire.engine.replays import Replays
+from turnwire.engine.fanout.channel import Channel, FollowAgain, SlowReader, Subscriber
+from turnwire.engine.fanout.follow import Place, Reader, follow, open_at
+from turnwire.engine.fanout.replay import Replays
 from turnwire.long_work import SLICE
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock

@@ -18,8 +18,8 @@ from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
-from turnwire.engine.markdown import markdown_of
-from turnwire.engine.record import lines_of
+from turnwire.engine.export.jsonl import lines_of
+from turnwire.engine.export.markdown import markdown_of
 from turnwire.long_work import LongWork
 from turnwire.ports import (
     AgentCapabilities,

@@ -11,7 +11,7 @@ from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on, talk_with
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.asks import Answer
+from turnwire.engine.actor.commands import Answer
 from turnwire.ports import Commit
 from turnwire.stores.sqlite import SqliteStore
 

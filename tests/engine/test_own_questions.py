@@ -15,7 +15,7 @@ from tests.engine.watching import Watcher, engine_on
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.engine.markdown import markdown_of
+from turnwire.engine.export.markdown import markdown_of
 from turnwire.ports import AgentSession, SessionStart
 from turnwire.stores.sqlite.fsck import check
 

@@ -14,7 +14,13 @@ import pytest
 from tests.engine.watching import PATIENCE, engine_on
 from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
 from turnwire.core.conversation.state import Conversation, Turn
-from turnwire.engine.owners import Process, has_died, may_live_here, owner_name, process_of
+from turnwire.engine.ownership.owners import (
+    Process,
+    has_died,
+    may_live_here,
+    owner_name,
+    process_of,
+)
 from turnwire.ports import Claim, Commit, NewConversation, Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -86,9 +92,9 @@ def test_a_name_from_before_says_too_little_to_know_that_its_process_has_ended()
 
 _OPENS = """
 import asyncio, sys
-from turnwire.engine.claims import Claims
+from turnwire.engine.ownership.claims import Claims
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.owners import owner_name
+from turnwire.engine.ownership.owners import owner_name
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from turnwire.core.content import Blob, Content, ImageContent, TextContent
-from turnwire.engine.pictures import with_pictures
+from turnwire.engine.actor.pictures import with_pictures
 
 
 async def fetch(blob_id: str) -> tuple[bytes, str] | None:

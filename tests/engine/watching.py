@@ -12,8 +12,8 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import encode
-from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.validator.check import SessionCheck
+from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine import Engine, Talk
 from turnwire.engine.settings import EngineSettings
 from turnwire.ports import Agent, Clock

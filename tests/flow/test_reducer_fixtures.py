@@ -13,7 +13,7 @@ from tests.streams import FIXTURES
 from turnwire.core.view import View
 from turnwire.dialects import rpc
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.view_reducer import ViewReducer
 
 FOLDER = FIXTURES / "reducer"
 SESSIONS = sorted((FIXTURES / "v2").glob("*.jsonl"))

@@ -22,8 +22,8 @@ from turnwire.dialects import rpc
 from turnwire.dialects.rpc import RpcBridge, RpcMessage
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
-from turnwire.dialects.v2.fold import ViewReducer
-from turnwire.engine.recorded import Recording
+from turnwire.dialects.v2.view_reducer import ViewReducer
+from turnwire.engine.recording_view import Recording
 
 every_stream = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 with_and_without_stream_events = pytest.mark.parametrize(

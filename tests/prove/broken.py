@@ -29,11 +29,12 @@ from turnwire.core.opening import Start
 from turnwire.core.partials import BlockName, Partial
 from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine import follow, live
-from turnwire.engine.channel import Subscriber
+from turnwire.engine.actor import actor
+from turnwire.engine.actor.agent_runner import AgentRunner
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.elsewhere import Elsewhere
-from turnwire.engine.runner import AgentRunner
+from turnwire.engine.fanout import follow
+from turnwire.engine.fanout.channel import Subscriber
+from turnwire.engine.fanout.remote_follow import Elsewhere
 from turnwire.ports import Claim, Commit
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
@@ -130,7 +131,7 @@ def _have_queues(as_: Callable[[list[Waiting], list[Waiting]], list[Waiting]]) -
             after = structs.replace(after, queue=as_(state.queue, after.queue))
         return after, effects
 
-    live.step = meddling  # type: ignore[attr-defined, assignment]
+    actor.step = meddling  # type: ignore[attr-defined, assignment]
 
 
 def forgets_the_fence() -> None:
@@ -187,7 +188,7 @@ def forgets_what_was_asked() -> None:
 
 def recovers_nothing() -> None:
     """What was running when a server fell is said to run for ever."""
-    live.Live.recover = lambda self: None  # type: ignore[method-assign]
+    actor.Live.recover = lambda self: None  # type: ignore[method-assign]
 
 
 def saves_nothing() -> None:

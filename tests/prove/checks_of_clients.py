@@ -11,9 +11,9 @@ from turnwire.core.partials import BlockName
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
-from turnwire.dialects.v2.fold import ViewReducer
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.entry_frames import frame_of
 from turnwire.dialects.v2.validator.check import SessionCheck
+from turnwire.dialects.v2.view_reducer import ViewReducer
 
 # A timer that is late, and a write to the disk; on a machine that has more to do than it can, longer.
 SAVE_SECONDS = 0.25

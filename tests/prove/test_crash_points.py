@@ -25,7 +25,7 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
     if path.relative_to(ROOT).parts[0] not in ("core", "dialects", "testing")
 }
-COMMAND_LINE = ("cli/", "agents/claude/bringing.py")
+COMMAND_LINE = ("cli/", "agents/claude/sessions/importer.py")
 SPAWNS = {
     *("subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"),
     *("Popen", "check_call", "check_output", "fork", "forkpty", "posix_spawn", "posix_spawnp"),

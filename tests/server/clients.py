@@ -11,8 +11,8 @@ import msgspec
 from tests.server.reading import PATIENCE, Frame, Reader
 from turnwire.core.view import View
 from turnwire.dialects.v2 import codec
-from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.validator.check import SessionCheck
+from turnwire.dialects.v2.view_reducer import ViewReducer
 
 __all__ = ["PATIENCE", "Client", "Frame"]
 

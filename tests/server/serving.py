@@ -21,11 +21,11 @@ from tests.server.reading import PATIENCE
 from tests.server.rpc_clients import RpcClient
 from turnwire.agents.demo import DemoAgent
 from turnwire.ports import Agent
+from turnwire.server.access.keys import Who, owner_file
 from turnwire.server.app import App, create_app
-from turnwire.server.keys import Who, owner_file
-from turnwire.server.listen import Server, address_of, bind
 from turnwire.server.service import Service
-from turnwire.server.tcp_connections import TcpConnections
+from turnwire.server.tcp.connections import TcpConnections
+from turnwire.server.tcp.listen import Server, address_of, bind
 from turnwire.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from turnwire.core.error_codes import ERRORS, Refused
-from turnwire.server.auth import PAGE_HEADER, Auth, cookie_in, cookie_name
-from turnwire.server.gate import Gate
-from turnwire.server.keys import Keys, Who
+from turnwire.server.access.auth import PAGE_HEADER, Auth, cookie_in, cookie_name
+from turnwire.server.access.gate import Gate
+from turnwire.server.access.keys import Keys, Who
 from turnwire.settings import Authenticate
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock

@@ -20,11 +20,11 @@ from turnwire.dialects.rpc.projector import Line
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.sent import Sent
-from turnwire.server.answers import json_list
-from turnwire.server.backlog import Backlog
-from turnwire.server.client import Client
-from turnwire.server.listen import WebSocket
+from turnwire.server.api.responses import json_list
 from turnwire.server.rpc.written import Written
+from turnwire.server.sockets.backlog import Backlog
+from turnwire.server.sockets.peer import Client
+from turnwire.server.tcp.listen import WebSocket
 
 HUGE = 6_000_000  # bytes: more than the kernel takes for a client that does not read
 CLOSE = b"\x88\x02" + (4001).to_bytes(2, "big")  # the close frame, with its code

@@ -15,7 +15,7 @@ from tests.server.proxy import proxy
 from tests.server.reading import PATIENCE
 from tests.server.serving import serving
 from turnwire.client import Client as OurClient
-from turnwire.server.public import Public
+from turnwire.server.access.public import Public
 
 
 @pytest.mark.parametrize("strips", [True, False], ids=["stripped", "left"])

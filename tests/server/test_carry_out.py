@@ -22,9 +22,9 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
 from turnwire.ports import AgentSession, SessionStart
-from turnwire.server.commands import ack_of, carry_out, check_id, put_back, type_of
-from turnwire.server.keys import Who
+from turnwire.server.access.keys import Who
 from turnwire.server.service import Service
+from turnwire.server.sockets.commands import ack_of, carry_out, check_id, put_back, type_of
 from turnwire.settings import Settings
 from turnwire.testing.clock import ManualClock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwire.server.frame_id import id_in
+from turnwire.server.sockets.frame_id import id_in
 
 
 @pytest.mark.parametrize(

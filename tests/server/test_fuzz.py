@@ -20,7 +20,7 @@ from tests.server.raw import request
 from tests.server.serving import Process
 from turnwire.core.controls import CONTROLS
 from turnwire.dialects.v2.codec import _COMMANDS
-from turnwire.server.http import API
+from turnwire.server.api.routes import API
 
 SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "10"))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turnwire.core.error_codes import Refused
-from turnwire.server.gate import Gate, header, headers_of, is_loopback
+from turnwire.server.access.gate import Gate, header, headers_of, is_loopback
 
 Scope = dict[str, Any]
 

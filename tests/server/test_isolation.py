@@ -19,7 +19,7 @@ from turnwire.data_dir import make_data_dir
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
 from turnwire.ports import RunsCommands
-from turnwire.server.keys import Keys
+from turnwire.server.access.keys import Keys
 from turnwire.server.service import Service
 from turnwire.settings import Settings
 from turnwire.stores.sqlite import SqliteStore

@@ -15,8 +15,8 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.errors import TurnwireError
 from turnwire.ports import Token
-from turnwire.server import keys as keys_module
-from turnwire.server.keys import (
+from turnwire.server.access import keys as keys_module
+from turnwire.server.access.keys import (
     Keys,
     Who,
     digest_of,

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.server.clients import PATIENCE, Client
 from tests.server.serving import ROOT, Process, process
-from turnwire.server.listen import bind
+from turnwire.server.tcp.listen import bind
 from turnwire.settings import Settings
 
 SAY = 15  # of twenty clients say something

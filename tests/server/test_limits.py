@@ -9,7 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwire.server.limits import MOST_ID, MOST_PATH, MOST_PATHS, Bucket, Buckets, check_shape
+from turnwire.server.access.limits import (
+    MOST_ID,
+    MOST_PATH,
+    MOST_PATHS,
+    Bucket,
+    Buckets,
+    check_shape,
+)
 
 TEXTS = st.text(st.sampled_from('[]{},:"\\\n\u0001aé漢🙂'), max_size=8)
 VALUES = st.recursive(

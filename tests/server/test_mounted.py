@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from tests.server.clients import Client
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
-from turnwire.server.keys import owner_file
+from turnwire.server.access.keys import owner_file
 
 
 def test_a_fastapi_application_mounts_it(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.server.rpc_clients import RpcClient
 from tests.server.serving import ROOT
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
-from turnwire.server.keys import owner_file
+from turnwire.server.access.keys import owner_file
 from turnwire.stores.sqlite import SqliteStore
 
 _APPLICATION = """

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.serving import Serving, serving
-from turnwire.agents.claude import ClaudeAgent, StdioServer, option_types
-from turnwire.agents.claude.hooks import HookCall, hook
+from turnwire.agents.claude import ClaudeAgent, StdioServer
+from turnwire.agents.claude.extensions.hooks import HookCall, hook
+from turnwire.agents.claude.options import types
 from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
 
 
@@ -77,9 +78,9 @@ async def test_a_client_chooses_among_what_the_application_has_registered(tmp_pa
 
 
 async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> None:
-    owners = [*option_types.FOR_ANYONE, *option_types.FOR_OWNER]
+    owners = [*types.FOR_ANYONE, *types.FOR_OWNER]
     async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
-        for user, there in (("ann", option_types.FOR_ANYONE), (None, owners)):
+        for user, there in (("ann", types.FOR_ANYONE), (None, owners)):
             async with server.http(await server.token_of(user)) as http:
                 [agent] = (await http.get("/api/agents")).json()["agents"]
                 assert agent["options"] == there

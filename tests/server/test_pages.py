@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.server.serving import ROOT, Process, process
 from turnwire.client import Client
 from turnwire.core.error_codes import ERRORS
-from turnwire.server.http import API
-from turnwire.server.problems import STATUS
+from turnwire.server.api.problems import STATUS
+from turnwire.server.api.routes import API
 from turnwire.settings import _NAMES, Settings
 
 DOCS = ROOT / "docs"

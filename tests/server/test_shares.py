@@ -23,9 +23,9 @@ from turnwire.agents.demo.agent import DemoSession
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentCapabilities, AgentsBusy, SessionStart
-from turnwire.server.keys import Who
-from turnwire.server.limits import Bucket
-from turnwire.server.shares import Share, Shares
+from turnwire.server.access.keys import Who
+from turnwire.server.access.limits import Bucket
+from turnwire.server.access.shares import Share, Shares
 from turnwire.settings import Settings
 from turnwire.stores.sqlite import SqliteStore
 
@@ -265,7 +265,7 @@ def test_a_debt_is_paid_off_in_time_and_is_bounded() -> None:
 def test_a_user_is_forgotten_only_when_nothing_of_theirs_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("turnwire.server.shares._KEPT", 3)
+    monkeypatch.setattr("turnwire.server.access.shares._KEPT", 3)
 
     async def scene() -> None:
         shares = Shares(Settings())

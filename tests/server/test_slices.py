@@ -14,7 +14,7 @@ import uvloop
 
 from tests.server.scenes import play
 from tests.server.serving import Serving
-from turnwire.server.slices import Slices
+from turnwire.server.tcp.slices import Slices
 
 PATIENCE = 60.0
 MANY = 20_000

@@ -23,9 +23,9 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2 import sent as sending
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
-from turnwire.server.client import Client as ServerClient
-from turnwire.server.listen import WebSocket
-from turnwire.server.outlet import Outlet
+from turnwire.server.sockets.outlet import Outlet
+from turnwire.server.sockets.peer import Client as ServerClient
+from turnwire.server.tcp.listen import WebSocket
 
 
 async def until(condition: object) -> None:

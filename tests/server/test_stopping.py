@@ -13,7 +13,7 @@ from tests.server.scenes import play
 from tests.server.serving import Serving
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
-from turnwire.server.keys import owner_file
+from turnwire.server.access.keys import owner_file
 from turnwire.stores.sqlite import SqliteStore
 
 

@@ -18,8 +18,8 @@ import pytest
 
 from tests.server.raw import request, upgrade
 from tests.server.serving import ROOT, Serving, process, serving
-from turnwire.server.open_files import files_needed, fit_connections
-from turnwire.server.tcp_connections import TcpConnections, address_group
+from turnwire.server.tcp.connections import TcpConnections, address_group
+from turnwire.server.tcp.open_files import files_needed, fit_connections
 from turnwire.settings import Settings
 
 LOW = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160))"
@@ -259,7 +259,7 @@ def test_a_large_body_has_time_in_proportion(tmp_path: Path) -> None:
 def test_an_answer_that_is_not_taken_ends_the_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnwire.server.http_protocol._STALL_SECONDS", 1.0)
+    monkeypatch.setattr("turnwire.server.tcp.http_protocol._STALL_SECONDS", 1.0)
 
     async def run() -> None:
         async with serving(tmp_path) as server, server.http() as http:
@@ -327,8 +327,8 @@ def test_a_storm_over_rpc_is_refused(tmp_path: Path) -> None:
 def test_a_storm_of_connects_leaves_few_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnwire.server.connection_audit._AT_ONCE", 10)
-    monkeypatch.setattr("turnwire.server.connection_audit._PER_SECOND", 0.0)
+    monkeypatch.setattr("turnwire.server.access.connection_audit._AT_ONCE", 10)
+    monkeypatch.setattr("turnwire.server.access.connection_audit._PER_SECOND", 0.0)
 
     async def run() -> None:
         async with serving(tmp_path) as server:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.server.reading import PATIENCE
 from tests.server.serving import Serving, serving
-from turnwire.server.page import PAGES
+from turnwire.server.api.page import PAGES
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.server.serving import serving
-from turnwire.server.watchdog import Watchdog
+from turnwire.server.tcp.watchdog import Watchdog
 
 PATIENCE = 60.0
 NEVER = 3600.0  # seconds that no loop is held for

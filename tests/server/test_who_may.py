@@ -17,12 +17,12 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.ports import Token
-from turnwire.server.auth import cookie_in, cookie_name
-from turnwire.server.gate import Gate
-from turnwire.server.hub import Seat
-from turnwire.server.keys import Keys, Who, digest_of, owner_file
-from turnwire.server.news import Listener
-from turnwire.server.public import Public
+from turnwire.server.access.auth import cookie_in, cookie_name
+from turnwire.server.access.gate import Gate
+from turnwire.server.access.keys import Keys, Who, digest_of, owner_file
+from turnwire.server.access.public import Public
+from turnwire.server.api.changes import Listener
+from turnwire.server.sockets.hub import Seat
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing import ManualClock
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.home import Home
-from turnwire.cli.words import plain, some
+from turnwire.cli.terminal.words import plain, some
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def true_row(row: ConversationRow) -> ConversationRow:
     """A conversation as it is: one whose process was killed seems to run, and does not."""
     from msgspec import structs
 
-    from turnwire.engine.seen import as_it_is
+    from turnwire.engine.ownership.stored_state import as_it_is
 
     return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
 
@@ -86,7 +86,7 @@ def true_row(row: ConversationRow) -> ConversationRow:
 
 def has_died(owner: str) -> bool:
     """Returns whether the process of an owner has surely ended."""
-    from turnwire.engine import owners
+    from turnwire.engine.ownership import owners
 
     return owners.has_died(owner)
 
@@ -102,8 +102,8 @@ async def take_over(talk: Talk, home: Home) -> Status:
 
 
 def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
-    from turnwire.engine.owners import process_of
-    from turnwire.server.place import find_server
+    from turnwire.engine.ownership.owners import process_of
+    from turnwire.server.discovery import find_server
 
     process = process_of(owned.data.get("owner"))
     server = find_server(home.path)

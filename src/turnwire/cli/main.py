@@ -45,7 +45,7 @@ COMMANDS = {
 
 def module_of(command: str) -> str:
     """Where a command lives. A word that Python keeps for itself cannot name a module."""
-    return f"turnwire.cli.{command}_" if iskeyword(command) else f"turnwire.cli.{command}"
+    return f"turnwire.cli.commands.{command}{'_' if iskeyword(command) else ''}"
 
 
 class Failure(click.ClickException):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.conversations import find, take_over, true_row
-from turnwire.cli.far import find_there
 from turnwire.cli.home import Home
+from turnwire.cli.server_options import find_there
 from turnwire.data_dir import check_data_dir
 from turnwire.errors import TurnwireError
 
@@ -26,7 +26,7 @@ __all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
 def client_of(home: Home) -> Client:
     """A client of the server that was named, or that runs here. Raises TurnwireError if none does."""
     from turnwire.client import Client
-    from turnwire.server.place import find_server
+    from turnwire.server.discovery import find_server
 
     if home.far is not None:
         return Client(home.far.url, home.far.token)
@@ -61,7 +61,7 @@ async def place_of(home: Home, given: str) -> tuple[str, int]:
 
 
 def _token(home: Home) -> str:
-    from turnwire.server.keys import read_owner_token
+    from turnwire.server.access.keys import read_owner_token
 
     return read_owner_token(home.path)
 
@@ -91,7 +91,7 @@ async def come_in(
     from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.there import There
     from turnwire.cli.live.visit import known_agent, open_engine
-    from turnwire.server.place import find_server
+    from turnwire.server.discovery import find_server
 
     name = row.conversation_id
     if find_server(home.path) is not None:

@@ -6,14 +6,22 @@ import time
 
 from msgspec import convert, structs
 
-from turnwire.cli.left_open import LeftOpen
+from turnwire.cli.imported_requests import LeftOpen
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
 from turnwire.core.message import BlobRef
 from turnwire.core.pictures import true_type
 from turnwire.core.times import iso
-from turnwire.engine.imported import without_powers
-from turnwire.engine.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
+from turnwire.engine.export.import_limits import without_powers
+from turnwire.engine.export.jsonl import (
+    BlobLine,
+    EndLine,
+    EntryLine,
+    HeadLine,
+    Line,
+    TurnLine,
+    entry_of,
+)
 from turnwire.ports import AgentCapabilities, Claim, Commit, NewConversation, Store, StoredEntry
 from turnwire.stores.blob_refs import with_true_refs
 

@@ -24,8 +24,8 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.close_codes import CLOSE_CODES, may_reconnect
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.reply import Reply, ReplyReader
+from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.errors import TurnwireError
 
 __all__ = ["ClientConversation", "Closed", "Line", "refusal"]

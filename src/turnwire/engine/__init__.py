@@ -8,20 +8,20 @@ from turnwire.lazy import fetcher
 
 # Who only looks at what is kept (`turnwire list`) needs a small part of this, and no engine.
 if TYPE_CHECKING:
-    from turnwire.engine.asks import Answer
-    from turnwire.engine.channel import FollowAgain, SlowReader
+    from turnwire.engine.actor.commands import Answer
     from turnwire.engine.engine import Engine
+    from turnwire.engine.fanout.channel import FollowAgain, SlowReader
     from turnwire.engine.settings import EngineSettings
     from turnwire.engine.talk import Talk
 
 __all__ = ["Answer", "Engine", "EngineSettings", "FollowAgain", "SlowReader", "Talk"]
 
 _HOME = {
-    "Answer": "turnwire.engine.asks",
+    "Answer": "turnwire.engine.actor.commands",
     "Engine": "turnwire.engine.engine",
     "EngineSettings": "turnwire.engine.settings",
-    "FollowAgain": "turnwire.engine.channel",
-    "SlowReader": "turnwire.engine.channel",
+    "FollowAgain": "turnwire.engine.fanout.channel",
+    "SlowReader": "turnwire.engine.fanout.channel",
     "Talk": "turnwire.engine.talk",
 }
 

@@ -24,26 +24,26 @@ from turnwire.core.status import Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.allowance import UserBudgets
-from turnwire.engine.asks import Answer, Ask
-from turnwire.engine.channel import Channel, Follower
-from turnwire.engine.channels import Channels
-from turnwire.engine.claims import Claims
+from turnwire.engine.actor.actor import Live
+from turnwire.engine.actor.budget import UserBudgets
+from turnwire.engine.actor.commands import Answer, Ask
+from turnwire.engine.actor.shared_answers import SharedAnswers
+from turnwire.engine.actor.slots import Slots
+from turnwire.engine.agents import KnownAgents
+from turnwire.engine.catalog import Conversations
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.connections import Connections
-from turnwire.engine.conversations import Conversations
-from turnwire.engine.elsewhere import hint
-from turnwire.engine.follow import Place
-from turnwire.engine.following import V2, Following
-from turnwire.engine.known_agents import KnownAgents
-from turnwire.engine.left_behind import LeftBehind
-from turnwire.engine.live import Live
-from turnwire.engine.owners import owner_name
-from turnwire.engine.ownership import Ownership
-from turnwire.engine.seen import as_it_is
+from turnwire.engine.fanout.channel import Channel, Follower
+from turnwire.engine.fanout.channels import Channels
+from turnwire.engine.fanout.follow import Place
+from turnwire.engine.fanout.followers import V2, Following
+from turnwire.engine.fanout.presence import Connections
+from turnwire.engine.fanout.remote_follow import hint
+from turnwire.engine.ownership.claims import Claims
+from turnwire.engine.ownership.owners import owner_name
+from turnwire.engine.ownership.recovery import LeftBehind
+from turnwire.engine.ownership.registry import Ownership
+from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
-from turnwire.engine.shared_answers import SharedAnswers
-from turnwire.engine.slots import Slots
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -288,7 +288,7 @@ class Engine:
     def follow(
         self, row: ConversationRow, place: Place, client_id: str, user: str | None = None
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.follow`.
+        """Everything after a place, then live; see `turnwire.engine.fanout.follow`.
 
         Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
         """

@@ -17,13 +17,13 @@ from turnwire.core.message import Message, known_meta, split_run_id
 from turnwire.core.status import OpenRequest, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.reply import Reply, ReplyReader
-from turnwire.engine.asks import Answer
-from turnwire.engine.channel import FollowAgain
-from turnwire.engine.follow import Place
+from turnwire.engine.actor.commands import Answer
+from turnwire.engine.actor.pictures import completed
+from turnwire.engine.actor.shared_answers import is_shared
+from turnwire.engine.fanout.channel import FollowAgain
+from turnwire.engine.fanout.follow import Place
 from turnwire.engine.forking import said_in
-from turnwire.engine.pictures import completed
-from turnwire.engine.shared_answers import is_shared
-from turnwire.engine.valid import check_mode, check_model, valid
+from turnwire.engine.validation import check_mode, check_model, valid
 from turnwire.ports import ConversationRow
 
 if TYPE_CHECKING:

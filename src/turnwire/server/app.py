@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from turnwire.core.error_codes import Refused
-from turnwire.server.answers import problem
-from turnwire.server.http import Door, make_router
-from turnwire.server.keys import OWNER
-from turnwire.server.public import Public
+from turnwire.server.access.keys import OWNER
+from turnwire.server.access.public import Public
+from turnwire.server.api.responses import problem
+from turnwire.server.api.routes import Door, make_router
 from turnwire.server.service import Service
-from turnwire.server.socket import serve_socket
-from turnwire.server.stop_notice import StopNotice
+from turnwire.server.sockets.socket import serve_socket
+from turnwire.server.tcp.stop_notice import StopNotice
 from turnwire.settings import Settings
 from turnwire.settings_check import check_settings
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 
 from turnwire.ports import Agent
-from turnwire.server.gate import is_loopback
+from turnwire.server.access.gate import is_loopback
 from turnwire.settings import Settings
 
 __all__ = ["banner"]

@@ -29,18 +29,18 @@ from turnwire.ports import (
     Timer,
     WireProtocol,
 )
-from turnwire.server.auth import Auth
-from turnwire.server.backlog import Backlog
-from turnwire.server.connection_audit import ConnectionAudit
-from turnwire.server.gate import Gate
-from turnwire.server.hub import Hub
-from turnwire.server.isolating import has_other_users, isolate, risks
-from turnwire.server.keys import Keys, Who
-from turnwire.server.news import News
-from turnwire.server.problems import refusal_of
-from turnwire.server.public import Public
-from turnwire.server.shares import Shares
-from turnwire.server.watchdog import Watchdog
+from turnwire.server.access.auth import Auth
+from turnwire.server.access.connection_audit import ConnectionAudit
+from turnwire.server.access.gate import Gate
+from turnwire.server.access.isolation import has_other_users, isolate, risks
+from turnwire.server.access.keys import Keys, Who
+from turnwire.server.access.public import Public
+from turnwire.server.access.shares import Shares
+from turnwire.server.api.changes import News
+from turnwire.server.api.problems import refusal_of
+from turnwire.server.sockets.backlog import Backlog
+from turnwire.server.sockets.hub import Hub
+from turnwire.server.tcp.watchdog import Watchdog
 from turnwire.settings import Settings, flag_of_v2
 
 __all__ = ["Service"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from msgspec import Struct
 
-from turnwire.agents.claude.option_types import MODES
+from turnwire.agents.claude.options.types import MODES
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Moment
@@ -22,8 +22,8 @@ from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcBridge
 from turnwire.dialects.v2.projector import V2Projector
-from turnwire.engine.channel import Channel
-from turnwire.engine.hearing import Hearing
+from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.fanout.channel import Channel
 from turnwire.stores.entry_row import message_type
 
 _AT = 1_700_000_000_000

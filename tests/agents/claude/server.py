@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tests.agents.claude.wire import Tapped, Wire
-from turnwire.agents.claude.sdk_compat import QUERY
+from turnwire.agents.claude.process.sdk_compat import QUERY
 from turnwire.core.conversation.state import Options
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock

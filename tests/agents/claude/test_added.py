@@ -24,9 +24,9 @@ from turnwire.agents.claude import (
     StdioServer,
     ToolServer,
 )
-from turnwire.agents.claude import hooks as h
-from turnwire.agents.claude import option_types as o
-from turnwire.agents.claude.tools import ToolCall, ToolFailed, tool
+from turnwire.agents.claude.extensions import hooks as h
+from turnwire.agents.claude.extensions.tools import ToolCall, ToolFailed, tool
+from turnwire.agents.claude.options import types as o
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Request, Say, ToolUse
 from turnwire.testing.model_api.server import Answer

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents.claude.stage import bash, programs, stage, until
-from turnwire.agents.claude import ClaudeAgent, install
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.claude.process import install
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
@@ -135,7 +136,7 @@ async def test_a_full_disk_in_the_working_directory_is_the_tools_failure(tmp_pat
 async def test_a_line_that_cannot_be_taken_ends_the_agent_and_not_the_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnwire.agents.claude.transport._LONGEST", 1_000_000)
+    monkeypatch.setattr("turnwire.agents.claude.process.transport._LONGEST", 1_000_000)
     async with stage(tmp_path, cli_path=strange(tmp_path)) as it:
         end = await it.says("long")
         assert end.error is not None

@@ -11,8 +11,9 @@ import pytest
 
 from tests.agents.claude.becoming import TABLES, cells
 from tools.docs import ROOT
-from turnwire.agents.claude import hooks, option_types
-from turnwire.agents.claude.choosing import EXTRA_ARGS, read_options
+from turnwire.agents.claude.extensions import hooks
+from turnwire.agents.claude.options import types
+from turnwire.agents.claude.options.validation import EXTRA_ARGS, read_options
 
 PAGE = (ROOT / "docs" / "agents" / "claude.md").read_text()
 
@@ -46,9 +47,9 @@ def test_the_programs_on_the_page_run() -> None:
 
 def test_the_page_says_of_each_option_who_may_choose_it() -> None:
     real = {
-        **dict.fromkeys(option_types.FOR_ANYONE, "anyone"),
-        **dict.fromkeys(option_types.FOR_OWNER, "the owner of the data"),
-        **dict.fromkeys(option_types.FOR_PROGRAMS, "programs"),
+        **dict.fromkeys(types.FOR_ANYONE, "anyone"),
+        **dict.fromkeys(types.FOR_OWNER, "the owner of the data"),
+        **dict.fromkeys(types.FOR_PROGRAMS, "programs"),
     }
     assert {name: rest[0] for name, rest in rows("Of a conversation").items()} == real
     assert all(f"`{flag}`" in PAGE for flag in EXTRA_ARGS)

@@ -9,9 +9,9 @@ import pytest
 
 from tests.agents.claude.stage import Stage, stage
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.bounds import bounds_of
-from turnwire.agents.claude.choosing import narrowed, read_options
-from turnwire.agents.claude.options import own_options, sdk_options
+from turnwire.agents.claude.options.bounds import bounds_of
+from turnwire.agents.claude.options.sdk_options import own_options, sdk_options
+from turnwire.agents.claude.options.validation import narrowed, read_options
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.ports import SessionStart

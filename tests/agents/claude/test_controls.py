@@ -14,8 +14,8 @@ import pytest
 from tests.agents.claude.stage import Stage, bash, programs, stage, until, until_it_runs
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.claude import StdioServer, ToolServer
-from turnwire.agents.claude.hooks import hook
-from turnwire.agents.claude.tools import tool
+from turnwire.agents.claude.extensions.hooks import hook
+from turnwire.agents.claude.extensions.tools import tool
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
@@ -198,7 +198,7 @@ async def test_files_context_models_commands_thinking_and_work_in_the_background
             "a start may take as long as was said; the SDK would give up after a minute"
         )
         with monkeypatch.context() as less:
-            less.setattr("turnwire.agents.claude.program._PATIENCE", 0.2)
+            less.setattr("turnwire.agents.claude.process.program._PATIENCE", 0.2)
             await who_says_nothing_has_refused_nothing(it)
         before = await thinking_is_chosen(it)
         await it.stop()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples import claude_live, hooks_and_tools
-from turnwire.agents.claude import install
+from turnwire.agents.claude.process import install
 from turnwire.testing.model_api import ModelApi, claude_environment
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.agents.claude.stage import Stage, stage
 from tests.engine.watching import Watcher
-from turnwire.agents.claude.forking import fork_point
-from turnwire.agents.claude.hooks import HookCall, hook
+from turnwire.agents.claude.extensions.hooks import HookCall, hook
+from turnwire.agents.claude.sessions.forking import fork_point
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
 from turnwire.ports import NativeFork

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from turnwire.agents.claude.hook_runs import HookRuns
-from turnwire.agents.claude.hooks import (
+from turnwire.agents.claude.extensions.hook_runs import HookRuns
+from turnwire.agents.claude.extensions.hooks import (
     Decision,
     Hook,
     HookCall,

@@ -15,11 +15,11 @@ from tests.agents.claude.test_helpers import Lanes, send
 from tests.agents.claude.test_stopping import stop
 from tests.cli.conftest import TURNWIRE
 from tests.engine.watching import Watcher
-from turnwire.agents.claude.bringing import Brought
-from turnwire.agents.claude.history import find_sessions
+from turnwire.agents.claude.sessions.history import find_sessions
+from turnwire.agents.claude.sessions.importer import Brought
+from turnwire.cli.commands.import_claude import _import
+from turnwire.cli.ctrl_c import Stop
 from turnwire.cli.home import Home
-from turnwire.cli.import_claude import _import
-from turnwire.cli.stopping import Stop
 from turnwire.core.view import MessageView, ToolView, View
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine

@@ -14,7 +14,7 @@ from tests.agents.claude.stage import bash, programs, until
 from tests.agents.isolating import FILES, NOBODY, SECRET, WAYS, Place, isolation, place, stranger
 from tests.server.serving import Serving, serving
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.install import find_cli
+from turnwire.agents.claude.process.install import find_cli
 from turnwire.agents.isolation import find_user
 from turnwire.ports import Isolation
 from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from turnwire.agents.claude.model_proxy import ModelProxy, why_visible
+from turnwire.agents.claude.process.model_proxy import ModelProxy, why_visible
 from turnwire.testing.model_api import Fail, ModelApi
 
 KEY = "sk-the-real-credential"

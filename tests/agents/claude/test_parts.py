@@ -11,17 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
-from turnwire.agents.claude.bounds import bounds_of
-from turnwire.agents.claude.controls import carry_out
-from turnwire.agents.claude.failures import explain, is_hopeless
-from turnwire.agents.claude.gate import Gate
-from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
-from turnwire.agents.claude.question import Answer, Question
-from turnwire.agents.claude.second import SecondQuestions
-from turnwire.agents.claude.switches import Switches
-from turnwire.agents.claude.transport import Recorder
+from turnwire.agents.claude.options import sdk_options
+from turnwire.agents.claude.options.bounds import bounds_of
+from turnwire.agents.claude.options.controls import carry_out
+from turnwire.agents.claude.options.mcp_toggles import Switches
+from turnwire.agents.claude.process import install
+from turnwire.agents.claude.process.transport import Recorder
+from turnwire.agents.claude.questions import question_tools
+from turnwire.agents.claude.questions.gate import Gate
+from turnwire.agents.claude.questions.one_at_a_time import SecondQuestions
+from turnwire.agents.claude.questions.question_machine import Answer, Question
+from turnwire.agents.claude.turn.failures import explain, is_hopeless
+from turnwire.agents.claude.turn.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.core import controls
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.content import (
@@ -97,13 +99,13 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
     ],
 )
 def test_answers_go_by_the_text_of_their_question(answer: Any, told: dict[str, str]) -> None:
-    output = questions.allow(answered(answer), ASKED)["hookSpecificOutput"]
+    output = question_tools.allow(answered(answer), ASKED)["hookSpecificOutput"]
     assert output["permissionDecision"] == "allow"
     assert output["updatedInput"] == {**ASKED, "answers": told}
 
 
 def test_a_question_of_ours_is_let_through_as_it_is() -> None:
-    output = questions.allow(answered("this"), {"question": "Which?"})["hookSpecificOutput"]
+    output = question_tools.allow(answered("this"), {"question": "Which?"})["hookSpecificOutput"]
     assert "updatedInput" not in output
 
 
@@ -112,23 +114,25 @@ def call(method: str, **params: Any) -> dict[str, Any]:
 
 
 def test_the_server_with_the_tool_says_what_it_has() -> None:
-    about = questions.answer_call(call("initialize", protocolVersion="2030-01-01"), {})
+    about = question_tools.answer_call(call("initialize", protocolVersion="2030-01-01"), {})
     assert about["result"]["protocolVersion"] == "2030-01-01"
-    [tool] = questions.answer_call(call("tools/list"), {})["result"]["tools"]
+    [tool] = question_tools.answer_call(call("tools/list"), {})["result"]["tools"]
     assert tool["name"] == "request_input"
-    assert questions.answer_call(call("ping"), {})["result"] == {}
-    assert "There is no resources/list" in str(questions.answer_call(call("resources/list"), {}))
+    assert question_tools.answer_call(call("ping"), {})["result"] == {}
+    assert "There is no resources/list" in str(
+        question_tools.answer_call(call("resources/list"), {})
+    )
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert questions.answer_call(initialized, {}) == {"jsonrpc": "2.0", "result": {}}
-    assert questions.answer_call("nonsense", {}) == {"jsonrpc": "2.0", "result": {}}
+    assert question_tools.answer_call(initialized, {}) == {"jsonrpc": "2.0", "result": {}}
+    assert question_tools.answer_call("nonsense", {}) == {"jsonrpc": "2.0", "result": {}}
 
 
 def test_the_tool_gives_back_the_answer_that_the_gate_has_let_through() -> None:
     asked = call("tools/call", name="request_input", _meta={"claudecode/toolUseId": "q"})
     answers = {"q": answered({"answer": "this"})}
-    result = questions.answer_call(asked, answers)["result"]
+    result = question_tools.answer_call(asked, answers)["result"]
     assert result == {"content": [{"type": "text", "text": "this"}], "isError": False}
-    assert questions.answer_call(asked, answers)["result"]["isError"], "once"
+    assert question_tools.answer_call(asked, answers)["result"]["isError"], "once"
 
 
 async def test_a_call_is_deferred_when_nobody_answers_in_time() -> None:
@@ -336,9 +340,9 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 
 
 def test_a_conversation_has_some_options_of_its_own() -> None:
-    made = options.sdk_options({"max_turns": 3})
+    made = sdk_options.sdk_options({"max_turns": 3})
     start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 2})
-    own = options.own_options(made, start, bounds_of())
+    own = sdk_options.own_options(made, start, bounds_of())
     assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
         2,
         "opus",
@@ -347,18 +351,18 @@ def test_a_conversation_has_some_options_of_its_own() -> None:
     )
     assert made.max_turns == 3
     with pytest.raises(AgentGone, match="no option 'env' for a conversation"):
-        options.own_options(
+        sdk_options.own_options(
             made, SessionStart("c", options={"env": {"PATH": "/evil"}}), bounds_of()
         )
 
 
 def test_options_that_are_turnwires_own_are_refused() -> None:
     with pytest.raises(ValueError, match="leave out can_use_tool"):
-        options.sdk_options({"can_use_tool": print})
+        sdk_options.sdk_options({"can_use_tool": print})
     with pytest.raises(ValueError, match="turnwire is Turnwire's own"):
-        options.sdk_options({"mcp_servers": {"turnwire": {"command": "x"}}})
+        sdk_options.sdk_options({"mcp_servers": {"turnwire": {"command": "x"}}})
     with pytest.raises(ValueError, match="mcp_servers as a dict"):
-        options.sdk_options({"mcp_servers": "servers.json"})
+        sdk_options.sdk_options({"mcp_servers": "servers.json"})
 
 
 @pytest.mark.parametrize(
@@ -380,12 +384,12 @@ def test_options_that_would_do_nothing_or_harm_are_refused(name: str, value: Any
 
     for given in ({name: value}, ClaudeAgentOptions(**{name: value})):
         with pytest.raises(ValueError, match=f"leave out {name}"):
-            options.sdk_options(given)
+            sdk_options.sdk_options(given)
 
 
 def test_the_command_line_says_what_the_options_say() -> None:
-    made = options.own_options(
-        options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
+    made = sdk_options.own_options(
+        sdk_options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
         SessionStart("c", "-session"),
         bounds_of(),
     )
@@ -393,11 +397,11 @@ def test_the_command_line_says_what_the_options_say() -> None:
     async def hook(*_: Any) -> dict[str, Any]:
         return {}
 
-    told = options.tell(made, "/bin/claude", hook)
+    told = sdk_options.tell(made, "/bin/claude", hook)
     assert told.command[0] == "/bin/claude"
     assert "--resume=-session" in told.command
     assert told.command[told.command.index("--permission-prompt-tool") + 1] == "stdio"
-    assert told.command[told.command.index("--mcp-config") + 1] == options.MCP_CONFIG
+    assert told.command[told.command.index("--mcp-config") + 1] == sdk_options.MCP_CONFIG
     servers = msgspec.json.decode(told.mcp_config)
     assert servers["mcpServers"].keys() == {"mine", "turnwire"}
     assert told.client.mcp_servers.keys() == {"mine"}, "the SDK has nothing to do with ours"
@@ -420,6 +424,6 @@ def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) 
     from claude_agent_sdk._internal.transport import subprocess_cli
 
     monkeypatch.delattr(subprocess_cli.SubprocessCLITransport, "_build_command")
-    made = options.own_options(options.sdk_options(None), SessionStart("c"), bounds_of())
+    made = sdk_options.own_options(sdk_options.sdk_options(None), SessionStart("c"), bounds_of())
     with pytest.raises(AgentGone, match="too new or too old"):
-        options.tell(made, "/bin/claude", None)
+        sdk_options.tell(made, "/bin/claude", None)

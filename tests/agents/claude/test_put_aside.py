@@ -13,7 +13,7 @@ from tests.agents.claude.test_answers import deliveries
 from tests.agents.claude.test_recordings import player
 from tests.agents.hearing import talking
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.deferred_note import Deferred, renew_note
+from turnwire.agents.claude.questions.deferred_note import Deferred, renew_note
 from turnwire.core import events as ev
 from turnwire.core.conversation.state import Reply
 from turnwire.testing.model_api import Say, ToolUse

@@ -25,8 +25,8 @@ from tests.agents.hearing import talking
 from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.claude.process.transport import GuardedTransport
 from turnwire.agents.claude.session import ClaudeSession
-from turnwire.agents.claude.transport import GuardedTransport
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation.state import Options, Reply

@@ -104,7 +104,7 @@ async def test_a_program_that_does_not_stop_is_ended_and_the_receipt_names_what_
 ) -> None:
     import sys
 
-    from turnwire.agents.claude.install import find_cli
+    from turnwire.agents.claude.process.install import find_cli
 
     deaf = tmp_path / "deaf"
     deaf.write_text(DEAF.format(python=sys.executable, cli=find_cli()))

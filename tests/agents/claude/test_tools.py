@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from turnwire.agents.claude import HttpServer, SseServer, StdioServer, ToolServer
-from turnwire.agents.claude.servers import read_servers
-from turnwire.agents.claude.tool_host import ToolHost
-from turnwire.agents.claude.tools import Tool, ToolCall, ToolFailed, read_tools, tool
+from turnwire.agents.claude.extensions.servers import read_servers
+from turnwire.agents.claude.extensions.tool_host import ToolHost
+from turnwire.agents.claude.extensions.tools import Tool, ToolCall, ToolFailed, read_tools, tool
 
 
 class Article(msgspec.Struct):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.transport import Recorder
+from turnwire.agents.claude.process.transport import Recorder
 from turnwire.ports import SessionStart
 
 # Moments of a question, by the direction and a word of the line: `in` to the program.

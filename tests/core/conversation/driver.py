@@ -22,7 +22,7 @@ from turnwire.core.status import Outcome, Status, TurnEnd
 from turnwire.core.times import iso
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.entry_frames import frame_of
 
 Queue: TypeAlias = Literal["hold", "continue", "clear"]
 

@@ -15,7 +15,7 @@ from turnwire.core.conversation.state import needs_recovery, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.entry_frames import frame_of
 
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Conversation).decode

@@ -15,7 +15,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, replayed
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.validator.check import SessionCheck
-from turnwire.engine.channel import Channel
+from turnwire.engine.fanout.channel import Channel
 
 _NOW = "2026-01-01T00:00:00.000Z"
 

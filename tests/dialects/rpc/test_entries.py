@@ -39,8 +39,8 @@ from turnwire.dialects.rpc import messages as r
 from turnwire.dialects.rpc.entries import end_of_turn, message_of
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.dialects.v2.projector import V2Projector
-from turnwire.engine.channel import Channel
-from turnwire.engine.hearing import Hearing
+from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.fanout.channel import Channel
 
 AT: Any = {"run_id": "conv-1:1", "timestamp": "2026-01-01T12:00:00.000Z"}
 

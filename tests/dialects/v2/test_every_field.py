@@ -20,8 +20,8 @@ from turnwire.core.message import BlobRef, KeptBlock, Message
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2 import shown
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2 import view_blocks
+from turnwire.dialects.v2.entry_frames import frame_of
 from turnwire.dialects.v2.requests import open_permission, open_question
 
 
@@ -365,7 +365,7 @@ def test_what_a_block_tells_of_its_message() -> None:
     entry = Message("conv-1:3", "assistant", [part], "the time", {**META, "error": "the error"})
     frame = frame_of(entry, 7, "conv-1", "the trace")
     assert isinstance(frame, f.AssistantChunk)
-    assert fields(shown.about(frame, frame.payload, 7, frame.payload.error)) == {
+    assert fields(view_blocks.about(frame, frame.payload, 7, frame.payload.error)) == {
         **VOICE,
         "id": "msg_1",
         "role": "assistant",

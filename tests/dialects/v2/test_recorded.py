@@ -39,7 +39,7 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import Usage
-from turnwire.engine.recorded import Recording
+from turnwire.engine.recording_view import Recording
 
 # --- turns ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.dialects.v2.sessions import PATHS
-from turnwire.cli.vocabularies import schemas
+from turnwire.cli.recordings.vocabularies import schemas
 from turnwire.core.error_codes import ERRORS
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.close_codes import CLOSE_CODES

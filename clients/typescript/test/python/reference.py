@@ -17,11 +17,11 @@ import msgspec
 from click.testing import CliRunner
 
 from turnwire.agents.recording import turns_of
-from turnwire.cli.convert import command as convert
+from turnwire.cli.commands.convert import command as convert
 from turnwire.client import Client
 from turnwire.dialects import rpc
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.view_reducer import ViewReducer
 
 RECORDINGS = Path(__file__).parents[4] / "fixtures" / "claude"
 

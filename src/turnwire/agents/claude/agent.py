@@ -14,12 +14,10 @@ from urllib.parse import quote
 
 from msgspec import convert, structs
 
-from turnwire.agents.claude.bounds import DEFAULT, FAMILIES, bounds_of
-from turnwire.agents.claude.choosing import Registry, thinking_limit
-from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
-from turnwire.agents.claude.install import environment, find_cli, missing
-from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, NARROWING, ClaudeOptions
-from turnwire.agents.claude.options import (
+from turnwire.agents.claude.extensions.hooks import Hook, hooks_of_sdk, read_hooks
+from turnwire.agents.claude.extensions.servers import McpServer, ToolServer, read_servers
+from turnwire.agents.claude.options.bounds import DEFAULT, FAMILIES, bounds_of
+from turnwire.agents.claude.options.sdk_options import (
     MCP_CONFIG,
     Told,
     chosen_in,
@@ -28,9 +26,11 @@ from turnwire.agents.claude.options import (
     sdk_options,
     tell,
 )
-from turnwire.agents.claude.private import private_file
-from turnwire.agents.claude.sdk_compat import QUERY, patient
-from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
+from turnwire.agents.claude.options.types import FOR_ANYONE, FOR_OWNER, NARROWING, ClaudeOptions
+from turnwire.agents.claude.options.validation import Registry, thinking_limit
+from turnwire.agents.claude.process.install import environment, find_cli, missing
+from turnwire.agents.claude.process.private_file import private_file
+from turnwire.agents.claude.process.sdk_compat import QUERY, patient
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
 from turnwire.crash_points import CrashPoint, reach
@@ -46,11 +46,11 @@ from turnwire.ports import (
 )
 
 if TYPE_CHECKING:
-    from turnwire.agents.claude.deferred_note import Deferred
-    from turnwire.agents.claude.forking import ForkPoint
-    from turnwire.agents.claude.model_proxy import ModelProxy
+    from turnwire.agents.claude.process.model_proxy import ModelProxy
+    from turnwire.agents.claude.process.transport import Recorder
+    from turnwire.agents.claude.questions.deferred_note import Deferred
     from turnwire.agents.claude.session import ClaudeSession
-    from turnwire.agents.claude.transport import Recorder
+    from turnwire.agents.claude.sessions.forking import ForkPoint
 
 __all__ = ["ClaudeAgent"]
 
@@ -58,8 +58,8 @@ __all__ = ["ClaudeAgent"]
 _FOR_SESSIONS = (
     "claude_agent_sdk",
     QUERY,
-    "turnwire.agents.claude.forking",
-    "turnwire.agents.claude.model_proxy",
+    "turnwire.agents.claude.sessions.forking",
+    "turnwire.agents.claude.process.model_proxy",
     "turnwire.agents.claude.session",
 )
 
@@ -160,7 +160,7 @@ class ClaudeAgent:
 
     def exposed_credential(self) -> str | None:
         """Why Claude's tools can read the model's credential; none: they cannot."""
-        from turnwire.agents.claude.model_proxy import why_visible
+        from turnwire.agents.claude.process.model_proxy import why_visible
 
         return (
             why_visible(self._environment()) if self._hides_credential else "hide_credential is off"
@@ -183,7 +183,7 @@ class ClaudeAgent:
         await self.prepare()
         import claude_agent_sdk as sdk
 
-        from turnwire.agents.claude.program import Forgotten
+        from turnwire.agents.claude.process.program import Forgotten
 
         cli = find_cli(self._cli_path)
         if cli is None:
@@ -208,8 +208,8 @@ class ClaudeAgent:
 
     async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
         """Remove what Claude Code has written down for a conversation. Raises OSError."""
-        from turnwire.agents.claude.forgetting import forget_session
-        from turnwire.agents.claude.forking import copied_session
+        from turnwire.agents.claude.sessions.forking import copied_session
+        from turnwire.agents.claude.sessions.removal import forget_session
 
         env = self._environment()
         for session_id in (native_session_id, copied_session(conversation_id)):
@@ -217,9 +217,9 @@ class ClaudeAgent:
                 await asyncio.to_thread(forget_session, session_id, env)
 
     async def _fork_point(self, fork: NativeFork, conversation_id: str) -> ForkPoint:
-        from turnwire.agents.claude.forking import fork_point
-        from turnwire.agents.claude.history import config_dir
-        from turnwire.agents.claude.program import Forgotten
+        from turnwire.agents.claude.process.program import Forgotten
+        from turnwire.agents.claude.sessions.forking import fork_point
+        from turnwire.agents.claude.sessions.history import config_dir
 
         point = await fork_point(config_dir(self._environment()), fork, conversation_id)
         if point is None:
@@ -228,8 +228,8 @@ class ClaudeAgent:
 
     async def _deferred(self, session_id: str | None) -> Deferred | None:
         """The question that a session has deferred, which is then ready to be resumed."""
-        from turnwire.agents.claude.deferred_note import renew_note
-        from turnwire.agents.claude.history import config_dir
+        from turnwire.agents.claude.questions.deferred_note import renew_note
+        from turnwire.agents.claude.sessions.history import config_dir
 
         if session_id is None:
             return None
@@ -242,7 +242,7 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
-        from turnwire.agents.claude.opening import Opening
+        from turnwire.agents.claude.process.start import Opening
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
@@ -285,7 +285,7 @@ class ClaudeAgent:
     def _recorder(self, start: SessionStart) -> Recorder | None:
         if self._record is None:
             return None
-        from turnwire.agents.claude.transport import Recorder
+        from turnwire.agents.claude.process.transport import Recorder
 
         name = quote(start.conversation_id, safe="")
         return Recorder(Path(self._record) / f"{name}.{time.time_ns()}.io.jsonl")
@@ -302,7 +302,7 @@ class ClaudeAgent:
         """What Claude Code writes down for itself. The directory is made here: where it is in a hidden
         one, the program itself could not make it.
         """
-        from turnwire.agents.claude.history import config_dir
+        from turnwire.agents.claude.sessions.history import config_dir
 
         config = config_dir(env)
         if any(config.resolve().is_relative_to(each) for each in self._denied):
@@ -327,7 +327,7 @@ class ClaudeAgent:
         proxy: ModelProxy | None = None
         try:
             if self._hides_credential:
-                from turnwire.agents.claude.model_proxy import ModelProxy
+                from turnwire.agents.claude.process.model_proxy import ModelProxy
 
                 proxy = await ModelProxy.start(env)
             with ExitStack() as open_files:

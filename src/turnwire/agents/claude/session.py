@@ -9,22 +9,22 @@ from typing import Any, TypeGuard
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
-from turnwire.agents.claude import controls
-from turnwire.agents.claude.asking import Asking
-from turnwire.agents.claude.chosen import Chosen
-from turnwire.agents.claude.control_requests import ControlRequests
-from turnwire.agents.claude.hook_runs import HookRuns
-from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
-from turnwire.agents.claude.opening import Opening
-from turnwire.agents.claude.own_servers import OwnServers
-from turnwire.agents.claude.program import Program
-from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
-from turnwire.agents.claude.switches import Switches
-from turnwire.agents.claude.telling import Telling
-from turnwire.agents.claude.titles import find_title
-from turnwire.agents.claude.tool_host import ToolHost
-from turnwire.agents.claude.transport import Recorder
-from turnwire.agents.claude.turn import TurnWatch
+from turnwire.agents.claude.extensions.hook_runs import HookRuns
+from turnwire.agents.claude.extensions.mcp_router import OwnServers
+from turnwire.agents.claude.extensions.tool_host import ToolHost
+from turnwire.agents.claude.options import controls
+from turnwire.agents.claude.options.live_settings import Chosen
+from turnwire.agents.claude.options.mcp_toggles import Switches
+from turnwire.agents.claude.process.line_routing import is_for_sdk, told_by_us, unreadable
+from turnwire.agents.claude.process.program import Program
+from turnwire.agents.claude.process.start import Opening
+from turnwire.agents.claude.process.transport import Recorder
+from turnwire.agents.claude.questions.control_requests import ControlRequests
+from turnwire.agents.claude.questions.delivery import Asking
+from turnwire.agents.claude.turn.ordered_output import Telling
+from turnwire.agents.claude.turn.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.turn.titles import find_title
+from turnwire.agents.claude.turn.turn_tracker import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev

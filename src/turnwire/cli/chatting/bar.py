@@ -6,7 +6,7 @@ import math
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from turnwire.cli.words import counted, duration
+from turnwire.cli.terminal.words import counted, duration
 from turnwire.client import Line
 from turnwire.core.status import Status
 

@@ -21,14 +21,14 @@ from turnwire.cli.live.ending import next_step
 from turnwire.cli.live.pen import Pen
 from turnwire.cli.live.story import Story
 from turnwire.cli.live.there import There
-from turnwire.cli.visible import safe
-from turnwire.cli.words import plain
+from turnwire.cli.terminal.visible import safe
+from turnwire.cli.terminal.words import plain
 from turnwire.client import ClientConversation, Closed
 from turnwire.core.content import Content, TextContent
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import QueueItem, Status
 from turnwire.dialects.v2 import frames as f
-from turnwire.server.keys import OWNER
+from turnwire.server.access.keys import OWNER
 
 __all__ = ["Room"]
 

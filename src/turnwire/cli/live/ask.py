@@ -20,8 +20,8 @@ from turnwire.cli.live.requests import (
     read_answer,
     rules_of,
 )
-from turnwire.cli.visible import safe
-from turnwire.cli.words import plain
+from turnwire.cli.terminal.visible import safe
+from turnwire.cli.terminal.words import plain
 from turnwire.core.events import Question
 from turnwire.core.status import OpenRequest
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
-from turnwire.cli.visible import printed, runs, safe
-from turnwire.cli.words import counted, duration, plain
+from turnwire.cli.terminal.visible import printed, runs, safe
+from turnwire.cli.terminal.words import counted, duration, plain
 from turnwire.core.content import TextContent
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from turnwire.cli.visible import visible
+from turnwire.cli.terminal.visible import visible
 
 __all__ = ["Editor"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from turnwire.cli.visible import safe
-from turnwire.cli.words import amount, duration, money, plain, some
+from turnwire.cli.terminal.visible import safe
+from turnwire.cli.terminal.words import amount, duration, money, plain, some
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2.payloads import Interrupted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from turnwire.cli.words import duration
+from turnwire.cli.terminal.words import duration
 
 __all__ = ["in_words"]
 

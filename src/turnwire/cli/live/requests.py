@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from turnwire.cli.live.cards import Call, Voice, input_of, words_of
-from turnwire.cli.visible import safe, visible
-from turnwire.cli.words import plain
+from turnwire.cli.terminal.visible import safe, visible
+from turnwire.cli.terminal.words import plain
 from turnwire.core.events import Question
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2.payloads import PermissionAsked, RequestResolved

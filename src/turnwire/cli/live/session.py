@@ -15,11 +15,11 @@ from turnwire.cli.conversations import new_id
 from turnwire.cli.live.ask import TOO_LATE, ask_permission, ask_question
 from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.view import StoryView, View
-from turnwire.cli.words import plain, some
+from turnwire.cli.terminal.words import plain, some
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import FollowAgain
+from turnwire.engine.fanout.channel import FollowAgain
 from turnwire.errors import TurnwireError
 
 __all__ = ["Left", "Removed", "Session"]

@@ -13,8 +13,8 @@ from turnwire.cli.live import requests
 from turnwire.cli.live.cards import Call, Voice
 from turnwire.cli.live.ending import figures, receipt
 from turnwire.cli.live.news import in_words
-from turnwire.cli.visible import safe
-from turnwire.cli.words import plain
+from turnwire.cli.terminal.visible import safe
+from turnwire.cli.terminal.words import plain
 from turnwire.core.content import TextContent
 from turnwire.core.times import ms_of
 from turnwire.dialects.v2 import frames as f

@@ -14,7 +14,7 @@ from turnwire.cli.live.keys import Keyboard
 from turnwire.cli.live.lines import LinePainter
 from turnwire.cli.live.pen import Pen
 from turnwire.cli.live.region import Region
-from turnwire.cli.words import duration
+from turnwire.cli.terminal.words import duration
 
 __all__ = ["TerminalPainter"]
 

@@ -17,8 +17,8 @@ from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.requests import lines_of
 from turnwire.cli.live.session import Left, Session
 from turnwire.cli.live.view import JsonView, View, is_terminal
-from turnwire.cli.visible import safe, visible
-from turnwire.cli.words import plain
+from turnwire.cli.terminal.visible import safe, visible
+from turnwire.cli.terminal.words import plain
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.engine import Engine
 

@@ -9,9 +9,9 @@ from turnwire.core import happenings as h
 from turnwire.core.opening import Opening
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.entry_frames import frame_of
 from turnwire.dialects.v2.opening import hello, replay_complete, replayed
 from turnwire.dialects.v2.partials import growth_frame
-from turnwire.dialects.v2.project import frame_of
 from turnwire.dialects.v2.sent import Sent
 
 __all__ = ["V2Projector"]

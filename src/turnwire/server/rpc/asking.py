@@ -12,9 +12,9 @@ from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import commands as c
 from turnwire.engine import Answer
-from turnwire.server.begin import options_for
-from turnwire.server.commands import carry_out, put_back
-from turnwire.server.keys import Who
+from turnwire.server.access.keys import Who
+from turnwire.server.new_conversation import options_for
+from turnwire.server.sockets.commands import carry_out, put_back
 
 if TYPE_CHECKING:
     from turnwire.server.rpc.connection import RpcConnection

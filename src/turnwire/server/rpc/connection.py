@@ -13,19 +13,19 @@ from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.projector import Line
 from turnwire.engine import Talk
-from turnwire.engine.channel import FollowAgain
-from turnwire.engine.follow import Place
+from turnwire.engine.fanout.channel import FollowAgain
+from turnwire.engine.fanout.follow import Place
 from turnwire.errors import TurnwireError
-from turnwire.server.begin import NewConversation, begin
-from turnwire.server.client import Client
-from turnwire.server.commands import check_id
-from turnwire.server.keys import Who
-from turnwire.server.outlet import Gone, Send, Wire
-from turnwire.server.problems import refusal_of
+from turnwire.server.access.keys import Who
+from turnwire.server.api.problems import refusal_of
+from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.rpc import asking, history
 from turnwire.server.rpc.follower import RpcFollower
 from turnwire.server.rpc.stay import Stay
 from turnwire.server.rpc.written import Written
+from turnwire.server.sockets.commands import check_id
+from turnwire.server.sockets.outlet import Gone, Send, Wire
+from turnwire.server.sockets.peer import Client
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from turnwire.dialects.rpc.projector import Line
 from turnwire.errors import TurnwireError
-from turnwire.server.outlet import Outlet
 from turnwire.server.rpc.written import Written
+from turnwire.server.sockets.outlet import Outlet
 
 __all__ = ["RpcFollower"]
 

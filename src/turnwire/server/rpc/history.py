@@ -9,10 +9,10 @@ from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.engine import Talk
-from turnwire.engine.pages import happening_of, in_log_order
+from turnwire.engine.fanout.log_pages import happening_of, in_log_order
 from turnwire.long_work import LongWork, mapped_in_slices
 from turnwire.ports import ConversationRow
-from turnwire.server.keys import Who
+from turnwire.server.access.keys import Who
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service

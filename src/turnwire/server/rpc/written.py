@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwire.core.pieces import LARGE, in_pieces
 from turnwire.dialects.rpc.projector import Line
-from turnwire.server.backlog import Holdable
+from turnwire.server.sockets.backlog import Holdable
 
 __all__ = ["Written"]
 

@@ -1,0 +1,70 @@
+"""What people chose for the program while it runs: its model, its permission mode, how much it thinks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from turnwire.agents.claude.process.program import Program
+from turnwire.agents.claude.process.start import Opening
+
+__all__ = ["Chosen"]
+
+
+class Chosen:
+    """As it is now, by what the program says. A choice that it refuses is told, and changes nothing.
+
+    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the session is over.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        opening: Opening,
+        *,
+        check_open: Callable[[], None],
+        refused: Callable[[dict[str, Any], dict[str, Any], str], None],
+    ) -> None:
+        self._program = program
+        self._most_thinking = opening.most_thinking
+        self._check_open = check_open
+        self._refused = refused
+        self._now: dict[str, Any] = {
+            "model": opening.model,
+            "permission_mode": opening.permission_mode or "default",
+            "max_thinking_tokens": None,
+        }
+
+    async def model(self, wanted: str, meant: str) -> None:
+        """Another model, and the name that the program knows it by."""
+        await self._choose("model", wanted, lambda _: self._program.set_model(meant))
+
+    async def permission_mode(self, wanted: str) -> None:
+        """Another permission mode."""
+        await self._choose("permission_mode", wanted, self._program.set_permission_mode)
+
+    async def max_thinking_tokens(self, wanted: int | None) -> None:
+        """More or less reasoning."""
+        most = self._most_thinking
+        if most is not None and wanted is not None and wanted > most:
+            self._tell("max_thinking_tokens", wanted, f"This agent thinks with {most} at most.")
+            return
+        await self._choose("max_thinking_tokens", wanted, self._program.set_max_thinking_tokens)
+
+    async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
+        try:
+            await tell(wanted)
+        except Exception as error:  # the SDK raises bare ones
+            self._check_open()  # one that is gone has refused nothing
+            self._tell(what, wanted, str(error))
+        else:
+            self._now[what] = wanted
+
+    def _tell(self, what: str, wanted: Any, why: str) -> None:
+        """It is refused, and what was before stays."""
+        self._refused({what: wanted}, {what: self._now[what]}, why)
+
+    def says(self, model: str | None, permission_mode: str) -> None:
+        """What the program says that it works with; none: nothing of the model."""
+        self._now["model"] = model or self._now["model"]
+        self._now["permission_mode"] = permission_mode

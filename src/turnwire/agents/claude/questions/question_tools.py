@@ -1,0 +1,119 @@
+"""Questions to people: Claude's own AskUserQuestion, and a tool request_input that Turnwire adds.
+
+Here is what both look like to Claude Code: the tool, and what the hook before it answers. How they wait
+for a person is in `question`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwire.agents.claude.extensions.tool_host import answer_plain, call_id, said_by_tool
+from turnwire.core.answers import as_text
+from turnwire.core.conversation.state import Reply
+from turnwire.core.questions import questions_of
+
+__all__ = [
+    "GATED",
+    "SERVER",
+    "SERVER_CONFIG",
+    "TOOL",
+    "allow",
+    "answer_call",
+    "defer",
+    "deny",
+]
+
+SERVER = "turnwire"
+TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
+SERVER_CONFIG = {"type": "sdk", "name": SERVER}
+_NO_ANSWER = "(not answered)"  # where others of the same form are: it would not be mentioned
+GATED = ("AskUserQuestion", TOOL)  # the tools that ask a person at the gate
+
+_TOOL = {
+    "name": "request_input",
+    "description": (
+        "Ask the person you work for, and wait for the answer, which may take days. "
+        "Ask one question at a time."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "description": "What you want to know."},
+            "options": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Answers to choose from. Leave it out to let them use their own words.",
+            },
+            "free_text": {
+                "type": "boolean",
+                "description": "False: they have to take one of the options.",
+            },
+            "required": {
+                "type": "boolean",
+                "description": "False: they may leave the answer empty.",
+            },
+            "metadata": {
+                "type": "object",
+                "description": "Anything for whoever shows the question.",
+            },
+        },
+        "required": ["question"],
+    },
+    "_meta": {"anthropic/alwaysLoad": True},  # else the model has to look for it first
+}
+
+
+# --- what the hook says -------------------------------------------------------------------------
+
+
+def allow(reply: Reply, tool_input: Any, beside: str | None = None) -> dict[str, Any]:
+    """The tool may run: AskUserQuestion finds the answers in its input.
+
+    What stands beside it the model gets together with the tool's result.
+    """
+    more = {} if beside is None else {"additionalContext": beside}
+    if not isinstance(tool_input, dict) or "questions" not in tool_input:
+        return _decision("allow", **more)
+    answers = {
+        question.question: as_text(_part(reply.answer, question.id))
+        for question in questions_of(tool_input)
+    }
+    if any(answers.values()):  # else nothing was answered, which it says itself
+        answers = {asked: said or _NO_ANSWER for asked, said in answers.items()}
+    return _decision("allow", updatedInput={**tool_input, "answers": answers}, **more)
+
+
+def deny(why: str) -> dict[str, Any]:
+    """The tool may not run."""
+    return _decision("deny", permissionDecisionReason=why)
+
+
+def defer() -> dict[str, Any]:
+    """The tool is to run another time."""
+    return _decision("defer")
+
+
+def _decision(decision: str, **more: Any) -> dict[str, Any]:
+    said = {"hookEventName": "PreToolUse", "permissionDecision": decision, **more}
+    return {"hookSpecificOutput": said}
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def _part(answer: Any, question_id: str) -> Any:
+    """What an answer says to one question of several. A default in a single piece is for each."""
+    return answer.get(question_id, "") if isinstance(answer, dict) else answer
+
+
+# --- the server with the tool -------------------------------------------------------------------
+
+
+def answer_call(message: Any, answers: dict[str, Reply]) -> dict[str, Any]:
+    """The answer to a JSON-RPC message of the MCP client that Claude is. The hook has the replies."""
+    if not isinstance(message, dict) or message.get("method") != "tools/call":
+        return answer_plain(SERVER, message, [_TOOL])
+    reply = answers.pop(str(call_id(message)), None)
+    said = "There is no answer." if reply is None else as_text(reply.answer)
+    return said_by_tool(message, said, failed=reply is None)

@@ -1,0 +1,1 @@
+"""Sessions that Claude Code keeps on disk: read, imported, forked and removed."""

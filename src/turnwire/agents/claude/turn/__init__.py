@@ -1,0 +1,1 @@
+"""One turn of the program: prompts, ordered output, stop receipts, failures and titles."""

@@ -1,0 +1,78 @@
+"""What is told waits for nothing, except behind the end of a turn that was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec import structs
+
+from turnwire.agents.claude.turn.stop_receipt import StopWatch
+from turnwire.agents.claude.turn.turn_tracker import TurnWatch
+from turnwire.agents.guard import Running
+from turnwire.core import events as ev
+from turnwire.core.events import NormalizedStreamEvent
+
+__all__ = ["Telling"]
+
+
+class Telling:
+    """Tells what happened, in its order. The end of a stopped turn says what died of the stop.
+
+    Those may need a moment, and whatever comes meanwhile waits behind it. `below` lists what runs, the
+    program first; `say` tells, `start` runs a task that ends with the session.
+    """
+
+    def __init__(
+        self,
+        turn: TurnWatch,
+        below: Callable[[], list[Running]],
+        say: Callable[..., None],
+        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        self._turn = turn
+        self._stopped = StopWatch(below)
+        self._say = say
+        self._start = start
+        self._late: list[NormalizedStreamEvent] | None = None  # what waits
+
+    async def note_running(self) -> None:
+        """The turn is about to be stopped: remembers what runs now."""
+        await self._stopped.look()
+
+    def tell(self, events: list[NormalizedStreamEvent]) -> bool:
+        """What the program said. Returns whether it is told already."""
+        if self._late is not None:
+            self._late += events
+            return False
+        if self._stopped.is_needed and any(map(_is_stopped, events)):
+            self._late = events
+            self._start(self._name_the_dead())
+            return False
+        if not self._turn.runs:
+            self._stopped.forget()  # it had come to its end before it was stopped
+        self._say(*events)
+        return True
+
+    def add(self, event: NormalizedStreamEvent) -> None:
+        """What happened here, behind all that the program said before."""
+        if self._late is not None:
+            self._late.append(event)
+        else:
+            self._say(event)
+
+    async def _name_the_dead(self) -> None:
+        processes = await self._stopped.died()
+        assert self._late is not None
+        late, self._late = self._late, None
+        self._say(
+            *(
+                structs.replace(event, processes=processes) if _is_stopped(event) else event
+                for event in late
+            )
+        )
+
+
+def _is_stopped(event: NormalizedStreamEvent) -> bool:
+    return isinstance(event, ev.TurnCompleted) and event.interrupted

@@ -1,0 +1,243 @@
+"""`turnwire doctor`: whether everything is in order, and what to do where it is not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire import __version__
+from turnwire.cli.commands.serve import cannot_listen, settings_of
+from turnwire.cli.home import Home, run_async
+from turnwire.cli.terminal.words import counted
+
+if TYPE_CHECKING:
+    from turnwire.ports import Agent
+    from turnwire.server.discovery import ServerPlace
+    from turnwire.settings import Settings, Sourced
+
+__all__ = ["command"]
+
+_WIDTH = 90
+
+
+class _Report:
+    """Lines with a mark: in order, worth knowing, or to be mended."""
+
+    def __init__(self) -> None:
+        self.broken = 0
+
+    def head(self, words: str) -> None:
+        click.echo(words)
+
+    def fine(self, words: str) -> None:
+        self._line("ok", words)
+
+    def note(self, words: str) -> None:
+        self._line("note", words)
+
+    def bad(self, words: str) -> None:
+        self.broken += 1
+        self._line("MEND", words)
+
+    def _line(self, mark: str, words: str) -> None:
+        from textwrap import fill
+
+        margin = f"  {mark:<4}  "
+        click.echo(
+            fill(
+                words,
+                _WIDTH,
+                initial_indent=margin,
+                subsequent_indent=" " * len(margin),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+
+@click.command("doctor")
+@click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
+@click.pass_context
+def command(ctx: click.Context, *, data_dir: str | None) -> None:
+    """Check this machine, and show every setting.
+
+    The agents, the data directory and how agents are kept away from it, the server and its port,
+    with what to do where something is missing; then every setting that `turnwire serve` would have
+    here, and who chose it.
+
+    Exit code: 1 if something has to be mended.
+    """
+    settings, told = settings_of(data_dir=data_dir)
+    home = Home(Path(data_dir) if data_dir else None)
+    report = _Report()
+    report.head(f"Turnwire {__version__}, Python {platform.python_version()}")
+    agents = _agents(report, settings)
+    _data(report, settings.data_path)
+    _isolation(report, settings, home, agents)
+    place = _server(report, settings, home)
+    _settings(report, told, settings, place)
+    if report.broken:
+        click.echo(f"{counted(report.broken, 'thing')} to mend: see MEND above.")
+    else:
+        click.echo("Nothing has to be mended.")
+    ctx.exit(1 if report.broken else 0)
+
+
+def _agents(report: _Report, settings: Settings) -> dict[str, Agent]:
+    from turnwire.agents import registry
+
+    report.head("Agents")
+    try:
+        agents, usual = registry.chosen(settings.agents, settings.agent, settings.agent_options)
+    except registry.UnknownAgent as unknown:
+        report.bad(unknown.message)
+        return {}
+    for name, agent in agents.items():
+        why = agent.unavailable()
+        if why is None:
+            report.fine(f"{name}, new conversations are with it" if name == usual else name)
+        elif name == usual:
+            report.bad(f"{name}, which new conversations are with: {why}")
+        else:
+            report.note(f"{name} is not ready. {why}")
+    if usual not in agents:
+        known = ", ".join(sorted(agents))
+        report.bad(
+            f"{usual}, which new conversations are with: there is no such agent. "
+            f"Choose another (see `agent` below): {known}"
+        )
+    return agents
+
+
+def _isolation(
+    report: _Report, settings: Settings, home: Home, agents: Mapping[str, Agent]
+) -> None:
+    """How agents are kept away from the data, and whether that protects the owner from users."""
+    from turnwire.errors import TurnwireError
+    from turnwire.server.access.isolation import describe, exposed, isolate, risks
+
+    if not settings.data_path.is_dir():
+        return  # nothing to keep them away from yet
+    report.head("Isolation")
+    try:
+        chosen = run_async(isolate(settings, agents))
+        others = run_async(_has_other_users(settings, home))
+    except TurnwireError as problem:
+        report.bad(problem.message)
+        return
+    (report.fine if chosen.is_enforced else report.note)(describe(chosen))
+    for risk in risks(settings, agents, chosen) if others else []:
+        report.bad(risk)
+    for fact in [] if others else exposed(agents):
+        report.note(fact)
+
+
+async def _has_other_users(settings: Settings, home: Home) -> bool:
+    from turnwire.cli.home import NothingYet
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.access.isolation import has_other_users
+
+    try:
+        async with home.store() as store:
+            return await has_other_users(settings, store, SystemClock().now())
+    except NothingYet:
+        return False
+
+
+def _data(report: _Report, path: Path) -> None:
+    from turnwire.data_dir import exposure_of
+    from turnwire.server.access.keys import owner_file
+
+    report.head("Data")
+    database = path / "turnwire.db"
+    token = owner_file(path)
+    quoted = shlex.quote(str(path))
+    if not path.exists():
+        report.note(f"{path} is not there yet; it is made when something is to be kept")
+    elif not path.is_dir():
+        report.bad(f"{path} is a file. Remove it, or name another place: --data-dir DIR")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        report.bad(f"{path} cannot be written: chmod u+rwx {quoted}, or use --data-dir DIR")
+    elif (exposure := exposure_of(path)) is not None:
+        report.bad(exposure)
+    elif path.stat().st_mode & 0o077:
+        report.bad(f"{path} can be read by others: chmod 700 {quoted}")
+    elif token.exists() and token.stat().st_mode & 0o077:
+        report.bad(f"the owner's token can be read by others: chmod 600 {shlex.quote(str(token))}")
+    elif database.exists():
+        report.fine(f"{database}, {database.stat().st_size:,} bytes")
+    else:
+        report.fine(f"{path}, empty")
+
+
+def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | None:
+    from turnwire.server.discovery import find_server
+    from turnwire.server.tcp.listen import bind
+
+    report.head("Server")
+    place = find_server(settings.data_path)
+    if place is not None:
+        report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
+        return place
+    report.note(f"none runs on this data. Start one: {home.command('serve')}")
+    _files(report, settings)
+    where = f"{settings.host}:{settings.port}"
+    try:
+        bind(settings, any_port=False).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            report.note(f"{where} is taken. Another port is used instead, unless you name one")
+        else:
+            report.bad(cannot_listen(settings, error))
+    else:
+        report.fine(f"{where} is free")
+    return None
+
+
+def _files(report: _Report, settings: Settings) -> None:
+    from turnwire.server.tcp.open_files import fit_connections, raise_file_limit
+
+    files = raise_file_limit(settings)
+    _, too_few = fit_connections(settings, files)
+    if too_few is not None:
+        report.note(too_few)
+    else:
+        report.fine(
+            f"{files:,} files may be open: enough for {settings.max_connections:,} connections"
+        )
+
+
+def _settings(
+    report: _Report, told: list[Sourced], settings: Settings, running: ServerPlace | None
+) -> None:
+    from turnwire.settings import BadSetting
+    from turnwire.settings_check import check_settings
+
+    report.head("Settings")
+    if running is not None:  # it may have been told otherwise
+        report.note(
+            f"of a server that is started now and here; the one that runs is at {running.url}"
+        )
+    try:
+        check_settings(settings, told)
+    except BadSetting as wrong:
+        report.bad(wrong.message)
+    rows: list[tuple[str, str, str]] = []
+    for each in told:
+        # Of agents' options only whose they are: keys may be among them.
+        value = ", ".join(each.value) if isinstance(each.value, list | dict) else each.value
+        if each.name == "data_dir":
+            value = settings.data_path
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        rows.append((each.name, "-" if value in (None, "") else str(value), each.source))
+    names = max(len(name) for name, _, _ in rows)
+    for name, shown, source in rows:
+        click.echo(f"  {name:<{names}}  {shown:<20}  {source}")

@@ -1,0 +1,109 @@
+"""`turnwire fsck`: is the log whole, and what is to be done if it is not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.conversations import has_died
+from turnwire.cli.home import Home, data_dir_option
+from turnwire.cli.terminal.words import counted, plain
+
+if TYPE_CHECKING:
+    from turnwire.stores.sqlite.fsck import Finding, Report
+
+__all__ = ["command"]
+
+
+@click.command("fsck")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding.")
+@data_dir_option
+@click.pass_context
+def command(ctx: click.Context, *, home: Home, repair: bool, as_json: bool) -> None:
+    """Look for damage in the log, and repair it.
+
+    Says of each thing that is wrong where it is, and what --repair would do. It may be used while
+    others use the log; a conversation that a live process works on is not repaired. Make a backup
+    before you repair.
+
+    Exit code: 0 all is well, or is well again; 1 damage was found, or is left; 2 it could not look.
+    """
+    if not home.database.exists():
+        if not as_json:
+            click.echo(f"There are no conversations in {home.path} yet, and so nothing to look at.")
+        return
+    report = _check(home, repair, hidden=as_json)
+    if as_json:
+        import msgspec
+
+        for finding in report.findings:
+            click.echo(msgspec.json.encode(facts(finding)))
+    else:
+        _print(report, home, repair)
+    ctx.exit(1 if report.left else 0)
+
+
+def _check(home: Home, repair: bool, *, hidden: bool) -> Report:
+    from turnwire.cli.terminal.progress import counting
+    from turnwire.stores.sqlite.fsck import check, entries_in
+
+    with counting("checking", entries_in(home.database), hidden=hidden) as count:
+        return check(
+            home.database,
+            now=time.time_ns() // 1_000_000,
+            repair=repair,
+            has_died=has_died,
+            progress=count,
+        )
+
+
+def facts(finding: Finding) -> dict[str, Any]:
+    """A finding for programs."""
+    return {
+        "kind": finding.kind,
+        "conversation_id": finding.conversation_id,
+        "place": finding.place,
+        "what": finding.what,
+        "repair": finding.repair,
+        "repaired": finding.repaired,
+        "left": finding.left,
+    }
+
+
+def _print(report: Report, home: Home, repair: bool) -> None:
+    from rich.text import Text
+
+    from turnwire.cli.terminal.table import Page
+
+    page = Page()
+    for finding in report.findings:
+        where = [plain(each) for each in (finding.conversation_id, finding.place) if each]
+        head = Text.assemble((finding.kind, "bold"), "  ", "  ".join(where) or "the file")
+        page.words(Text.assemble(head, "  ", plain(finding.what)))
+        page.words(_done(finding, repair), 2)
+    entries = counted(report.entries, "entry", "entries")
+    looked = f"{counted(report.conversations, 'conversation')}, {entries}"
+    left = len(report.left)
+    if not report.findings:
+        page.line(f"All is well: {looked}.")
+    elif not left:
+        page.line(f"{looked}. {counted(len(report.findings), 'finding')}, all repaired.")
+    elif repair:
+        page.line(f"{looked}. {counted(left, 'finding')} could not be repaired.")
+    else:
+        page.line(f"{looked}. {counted(left, 'finding')}.")
+        page.line(f"Make a backup: {home.command('backup', 'FILE')}")
+        page.line(f"Then repair:   {home.command('fsck', '--repair')}")
+
+
+def _done(finding: Finding, repair: bool) -> Any:
+    from rich.text import Text
+
+    if finding.repaired:
+        return Text.assemble(("repaired", "green"), f"  {finding.repair}")
+    if repair:
+        return Text.assemble(("left", "red"), f"  {finding.left or finding.repair}")
+    return Text.assemble(("repair", "dim"), f"  {finding.repair}")

@@ -1,0 +1,179 @@
+"""`turnwire import`: conversations from a file that `turnwire export` wrote, or from Claude Code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.conversations import new_id
+from turnwire.cli.home import Home, data_dir_option, directory, run_async
+from turnwire.cli.terminal.words import counted, plain, readable, some
+from turnwire.errors import TurnwireError, UnreadableInput
+
+if TYPE_CHECKING:
+    from turnwire.cli.restore import Restorer
+    from turnwire.engine.export.jsonl import Line
+    from turnwire.ports import AgentCapabilities, Store
+
+__all__ = ["command"]
+
+_SHOWN = 20  # names of what was reset
+
+
+@click.command("import")
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["turnwire", "claude"]),
+    default="turnwire",
+    help="Whose: a file of `turnwire export`, or the sessions of Claude Code on this machine.",
+)
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With claude: only what was said in this directory.",
+)
+@click.option(
+    "--cwd", metavar="DIR", help="Of a FILE: where its agent works.  [default: as a new one's]"
+)
+@click.option("--leaf", metavar="UUID", help="With claude: the branch that ends with this message.")
+@click.option("--json", "as_json", is_flag=True, help="What was made, as a JSON object.")
+@data_dir_option
+@click.argument("file", required=False)
+def command(
+    *,
+    home: Home,
+    file: str | None,
+    source: str,
+    project: Path | None,
+    cwd: str | None,
+    leaf: str | None,
+    as_json: bool,
+) -> None:
+    """Take over an exported file, or Claude Code's own sessions.
+
+    FILE is what `turnwire export --to jsonl` wrote. Its conversation gets a new id; its entries and
+    their numbers stay the same. What was open when it was exported has ended in it, as interrupted.
+
+    What a file says of an agent's powers is not kept: its directory, its permission mode, its model,
+    its rules, and all options but those that take something away. The command says what was reset. Choose a
+    directory with --cwd, the rest in the conversation.
+
+    With `--from claude` there is no FILE: the sessions are where Claude Code keeps them, also if
+    CLAUDE_CONFIG_DIR says where. Importing them again adds only what is new. They can be gone on with.
+    """
+    if source == "claude":
+        if file is not None:
+            raise click.UsageError("--from claude takes no FILE. Name a directory: --project DIR.")
+        if cwd is not None:
+            raise click.UsageError("--cwd goes with a FILE: a session of Claude Code has its own.")
+        from turnwire.cli.commands.import_claude import import_claude
+
+        import_claude(home, project, leaf, as_json=as_json)
+        return
+    if file is None:
+        raise click.UsageError("Name a FILE that `turnwire export --to jsonl` wrote.")
+    if project is not None or leaf is not None:
+        raise click.UsageError("--project and --leaf go with --from claude.")
+    path = Path(file)
+    place = None if cwd is None else directory(cwd)
+    conversation_id, entries, reset = run_async(_import(home, path, place))
+    if as_json:
+        import msgspec
+
+        facts = {"conversation_id": conversation_id, "entries": entries, "file": readable(file)}
+        click.echo(msgspec.json.encode({**facts, "reset": reset}))
+        return
+    click.echo(f"{conversation_id}  {counted(entries, 'message')} from {path.name}")
+    if reset:
+        names = plain(some(reset, _SHOWN))
+        click.echo(f"Reset, because a file may not bring powers along: {names}")
+    click.echo(f"See it: {home.command('show', conversation_id)}")
+
+
+async def _import(home: Home, path: Path, cwd: str | None) -> tuple[str, int, list[str]]:
+    lines = _lines(path)
+    first = next(lines, None)  # before anything is made: it may be no export at all
+    async with home.store(create=True) as store:
+        name = new_id()
+        try:
+            restored = await _add(store, name, first, lines, path, cwd)
+            return name, restored.head, restored.reset
+        except BaseException as stopped:  # half a conversation must not stay
+            if await store.conversation(name) is not None:
+                await store.delete(name)
+            if isinstance(stopped, asyncio.CancelledError):  # by Ctrl-C
+                said = "turnwire: stopped. Nothing was imported. Try again: "
+                again = home.command("import", readable(str(path)))
+                click.echo(f"{said}{again}", err=True)
+            raise
+
+
+async def _add(
+    store: Store,
+    name: str,
+    first: Line | None,
+    lines: Iterator[Line],
+    path: Path,
+    cwd: str | None,
+) -> Restorer:
+    from turnwire.cli.restore import Restorer
+    from turnwire.engine.export.jsonl import VERSION, HeadLine
+
+    if not isinstance(first, HeadLine):
+        raise _broken(path, 1, "it does not begin with a conversation")
+    if first.version > VERSION:
+        raise _broken(path, 1, "a newer Turnwire wrote it: update this one")
+    number = 1
+    try:
+        restorer = await Restorer.begin(store, name, first, _able(first.agent), cwd)
+        for line in lines:
+            number += 1
+            if await restorer.take(line):
+                return restorer
+    except (ValueError, OverflowError, RecursionError) as problem:
+        raise _broken(path, number, str(problem)) from None
+    raise _broken(path, number, "the end is missing: the file was cut off")
+
+
+def _able(agent: str) -> AgentCapabilities:
+    """What the agent of this name can do here; nothing, if there is no such agent here."""
+    from turnwire.agents import registry
+    from turnwire.cli.live.visit import known_agent
+    from turnwire.ports import AgentCapabilities
+
+    try:
+        return known_agent(agent).capabilities
+    except registry.UnknownAgent:
+        return AgentCapabilities()
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    from turnwire.cli.terminal.progress import reading
+    from turnwire.engine.export.jsonl import read_line
+
+    try:
+        with path.open("rb") as file, reading(path) as count:
+            for number, raw in enumerate(file, 1):
+                try:
+                    yield read_line(raw)
+                except (ValueError, RecursionError) as problem:  # also of msgspec, and of UTF-8
+                    raise _broken(path, number, str(problem)) from None
+                count(len(raw))
+    except OSError as problem:
+        cause = problem.strerror or str(problem)
+        raise UnreadableInput(
+            f"cannot read {path}: {cause}. Name a file that `turnwire export --to jsonl` wrote."
+        ) from None
+
+
+def _broken(path: Path, number: int, cause: str) -> TurnwireError:
+    return TurnwireError(
+        f"{path}:{number}: {cause}. Nothing was imported. "
+        "Name a file that `turnwire export --to jsonl` wrote."
+    )

@@ -1,0 +1,97 @@
+"""`turnwire inbox`: everything that waits for an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.commands.answer import command as answer
+from turnwire.cli.conversations import true_row
+from turnwire.cli.home import Home, NothingYet, run_async
+from turnwire.cli.remote import client_of
+from turnwire.cli.server_options import items_there, where_options
+from turnwire.cli.terminal.words import plain
+
+if TYPE_CHECKING:
+    from turnwire.ports import InboxItem
+
+__all__ = ["command"]
+
+
+@click.group("inbox", invoke_without_command=True, subcommand_metavar="[answer ID [ANSWER]]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per item.")
+@where_options
+@click.pass_context
+def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
+    """List what waits for an answer, and answer it.
+
+    The oldest comes first. `turnwire inbox answer` is `turnwire answer`.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = home
+        return
+    try:
+        items = run_async(_items(home))
+    except NothingYet:
+        items = []
+    if as_json:
+        import msgspec
+
+        for item in items:
+            click.echo(msgspec.json.encode(item))
+    elif not items:
+        click.echo("Nothing waits for an answer.")
+    else:
+        _print(items, home)
+
+
+command.add_command(answer)
+
+
+async def _items(home: Home) -> list[InboxItem]:
+    if home.far is not None:
+        return await items_there(client_of(home))
+    async with home.store() as store:
+        items = await store.inbox()
+        rows = [await store.conversation(name) for name in {each.conversation_id for each in items}]
+        # What a process asked that was killed is not waited for any more, but for questions.
+        open_ids = {
+            (row.conversation_id, request.request_id)
+            for row in rows
+            if row is not None
+            for request in true_row(row).state.requests
+        }
+        return [
+            each for each in items if (each.conversation_id, each.request.request_id) in open_ids
+        ]
+
+
+def _print(items: list[InboxItem], home: Home) -> None:
+    from rich.text import Text
+
+    from turnwire.cli.live.requests import permission_lines, question_lines
+    from turnwire.cli.terminal.table import Page, ago
+
+    page = Page()
+    for number, item in enumerate(items):
+        if number:
+            page.line()
+        head = Text.assemble((item.conversation_id, "bold"), "  ", plain(item.title or ""))
+        page.line(head, ago(item.created_at))
+        request = item.request
+        asked = request.kind == "question"
+        for line in (
+            question_lines(request.questions, request.input) if asked else permission_lines(request)
+        ):
+            page.words(line, 2)
+        words = ["answer", item.conversation_id]
+        several = sum(other.conversation_id == item.conversation_id for other in items) > 1
+        words += ["--question-id", request.request_id] if several else []
+        if asked:
+            page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)
+        else:
+            page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "--allow")), 2)
+            page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "--deny")), 2)
+            if request.suggestions:
+                page.words(Text.assemble(("Always: ", "dim"), home.command(*words, "a")), 2)

@@ -1,0 +1,153 @@
+"""`turnwire token`: who may come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.terminal.words import plain
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.ports import Token
+
+__all__ = ["command"]
+
+
+@click.group("token")
+def command() -> None:
+    """Make, list and revoke tokens for the server."""
+
+
+@command.command("create")
+@click.option("--name", required=True, metavar="NAME", help="What it is for, to know it again.")
+@click.option("--user", metavar="USER", help="Whose it is.  [default: the owner of the data]")
+@data_dir_option
+def create(*, home: Home, name: str, user: str | None) -> None:
+    """Make a token, and print it alone. It is shown only now.
+
+    A user sees the conversations that they began, and no others. Without --user it is the owner's,
+    who sees all.
+    """
+    from turnwire.server.access.keys import OWNER
+
+    if user is not None and (not user.strip() or user == OWNER):
+        raise TurnwireError(f"no user is called {user!r}. For the owner leave --user out.")
+    if not name.strip():
+        raise TurnwireError("the name is empty. Say what the token is for.")
+    click.echo(run_async(_create(home, name, user)))
+    if user is not None:
+        for risk in _risks(home):
+            click.echo(f"turnwire: {risk}", err=True)
+
+
+def _risks(home: Home) -> list[str]:
+    """What another user could do to the owner, on a server that is started now and here."""
+    from turnwire.agents import registry
+    from turnwire.cli.commands.serve import settings_of
+    from turnwire.server.access.isolation import isolate, risks
+
+    try:
+        settings, _ = settings_of(data_dir=str(home.path))
+        agents, _ = registry.chosen(settings.agents, settings.agent, settings.agent_options)
+        return risks(settings, agents, run_async(isolate(settings, agents)))
+    except TurnwireError:
+        return []  # there is a token, and `turnwire serve` and `doctor` say what is wrong
+
+
+async def _create(home: Home, name: str, user: str | None) -> str:
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.access.keys import OWNER, Keys
+
+    async with home.store(create=True) as store:
+        secret, token = await Keys(store, SystemClock()).make(name, user)
+        data = {"token_id": token.token_id, "name": name, "user": user}
+        await store.note("token_created", at=token.created_at, by=OWNER, data=data)
+        return secret
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per token.")
+@data_dir_option
+def list_(*, home: Home, as_json: bool) -> None:
+    """List the tokens, the oldest first. What they are is not kept, only that they are."""
+    try:
+        tokens = run_async(_tokens(home))
+    except NothingYet:
+        tokens = []
+    if as_json:
+        import msgspec
+
+        for token in tokens:
+            click.echo(msgspec.json.encode(token))
+    elif not tokens:
+        click.echo("There are no tokens yet. The owner's is made when the server first starts.")
+    else:
+        _print(tokens)
+
+
+async def _tokens(home: Home) -> list[Token]:
+    async with home.store() as store:
+        return await store.tokens()
+
+
+def _print(tokens: list[Token]) -> None:
+    from turnwire.cli.terminal.table import Page, ago
+
+    page = Page()
+    for token in tokens:
+        whose = "owner" if token.user is None else plain(token.user)
+        kind = "browser" if token.kind == "page" else plain(token.name)
+        state = "revoked " + ago(token.revoked_at) if token.revoked_at else ago(token.created_at)
+        page.line(f"{token.token_id}  {whose:<12}  {kind}", state)
+
+
+@command.command("revoke")
+@click.argument("token_id", metavar="ID")
+@data_dir_option
+def revoke(*, home: Home, token_id: str) -> None:
+    """Revoke a token. Whoever is connected with it is cut off within seconds."""
+    if not run_async(_revoke(home, token_id)):
+        known = home.command("token", "list")
+        raise TurnwireError(f"there is no token {plain(token_id)!r} to revoke. See: {known}")
+    click.echo(f"Revoked {token_id}.")
+
+
+async def _revoke(home: Home, token_id: str) -> bool:
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.access.keys import OWNER, Keys
+
+    async with home.store() as store:
+        return await Keys(store, SystemClock()).revoke(token_id, OWNER)
+
+
+@command.command("link")
+@click.option(
+    "--url", metavar="URL", help="Where the page is, if an application of yours serves it."
+)
+@data_dir_option
+def link(*, url: str | None, home: Home) -> None:
+    """Print a link that lets a browser in: once, within 15 minutes."""
+    from turnwire.server.discovery import find_server
+
+    if url is None:
+        place = find_server(home.path)
+        if place is None:
+            raise TurnwireError(
+                f"no server runs on {home.path}. Start one: {home.command('serve')}."
+                " If an application of yours serves the page, add --url and its address"
+            )
+        # From the server itself: a turnwire.toml of the current directory may be anyone's.
+        url = place.public_url or place.url
+    click.echo(f"{url.rstrip('/')}/enter?link={run_async(_link(home))}")
+
+
+async def _link(home: Home) -> str:
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.access.keys import Keys
+
+    async with home.store() as store:
+        keys = Keys(store, SystemClock())
+        return await keys.link(await keys.owner(home.path))

@@ -1,0 +1,1 @@
+"""Recorded streams: read, checked and summed up."""

@@ -1,0 +1,96 @@
+"""Progress bars for what takes long, on standard error if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from turnwire.cli.recordings.recording import Entry, Recording
+
+__all__ = ["batches_with_progress", "copying", "counting", "reading", "with_progress"]
+
+_T = TypeVar("_T")
+
+_LARGE = 8_000_000  # bytes; anything smaller is done before a bar could be read
+_MANY = 20_000  # entries of a log, likewise
+
+
+def batches_with_progress(recording: Recording, *, hidden: bool = False) -> Iterator[list[Entry]]:
+    """The batches of a recording, with a bar if the file is large."""
+    return with_progress(recording, recording.batches(), hidden=hidden)
+
+
+def with_progress(
+    recording: Recording, batches: Iterable[_T], *, hidden: bool = False
+) -> Iterator[_T]:
+    """The same for batches that are made of it in another way."""
+    size = recording.size or 0
+    is_shown = size > _LARGE and not hidden
+    with _bar(recording.name.rpartition("/")[2], size, is_shown, in_bytes=True) as update:
+        for batch in batches:
+            yield batch
+            update(recording.position)
+
+
+@contextmanager
+def counting(what: str, total: int, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar for many entries; tell it how many are done."""
+    with _bar(what, total, total > _MANY and not hidden) as update:
+        yield update
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Callable[[int], None]]:
+    """A bar for a large file; tell it how many bytes were read since."""
+    size, done = path.stat().st_size, 0
+    with _bar(path.name, size, size > _LARGE, in_bytes=True) as update:
+
+        def advance(read: int) -> None:
+            nonlocal done
+            done += read
+            update(done)
+
+        yield advance
+
+
+@contextmanager
+def copying(source: Path, target: Path) -> Iterator[None]:
+    """A sign of life while another program copies a large file."""
+    parts = (source, source.with_name(f"{source.name}-wal"))  # the newest may be beside it
+    size = sum(part.stat().st_size for part in parts if part.exists())
+    if size <= _LARGE or not _on_screen():
+        yield
+        return
+
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"copying to {target.name}"):
+        yield
+
+
+@contextmanager
+def _bar(
+    what: str, total: int, is_shown: bool, *, in_bytes: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A bar that is gone when it is done: the output is what stays."""
+    if not is_shown or not _on_screen():
+        yield lambda done: None
+        return
+
+    from rich import progress
+    from rich.console import Console
+
+    left = progress.TimeRemainingColumn(compact=True)
+    amount = progress.DownloadColumn() if in_bytes else progress.TaskProgressColumn()
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), amount, left)
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _on_screen() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # None where it is closed

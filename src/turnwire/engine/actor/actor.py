@@ -1,0 +1,638 @@
+"""A conversation at work: what comes in is taken one after the other, and each step is carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+from msgspec import structs
+
+from turnwire.core.controls import ControlResult
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation import step
+from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend, share_of
+from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
+from turnwire.core.error_codes import Refused
+from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.happenings import Happening
+from turnwire.core.partials import Partial
+from turnwire.core.text import clean
+from turnwire.core.times import iso, ms_of
+from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.actor.agent_events import Heard, Hearing
+from turnwire.engine.actor.agent_runner import AgentRunner
+from turnwire.engine.actor.budget import NO_LIMIT, Allowance, UserBudgets
+from turnwire.engine.actor.commands import Answer, Ask, Controls, accept, refuse
+from turnwire.engine.actor.partial_saving import Saving
+from turnwire.engine.actor.slots import Slot, Slots
+from turnwire.engine.fanout.channel import Channel, FollowAgain
+from turnwire.errors import TurnwireError
+from turnwire.ports import (
+    Agent,
+    Claim,
+    Clock,
+    Commit,
+    ConversationRow,
+    Damaged,
+    Fenced,
+    Lease,
+    Receipt,
+    SessionStart,
+    StorageUnavailable,
+    Store,
+    Timer,
+)
+
+__all__ = ["Live"]
+
+_log = logging.getLogger("turnwire")
+_UNREACHABLE = "The log could not be written for so long that another process may take over."
+_RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
+
+
+_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
+
+
+class Live:
+    """One conversation in memory. It has a task only while there is something to do."""
+
+    def __init__(
+        self,
+        row: ConversationRow,
+        claim: Claim,
+        lease: Lease,
+        *,
+        agent: Agent,
+        store: Store,
+        clock: Clock,
+        channel: Channel,
+        new_id: Callable[[], str],
+        idle_seconds: float,
+        ended: Callable[[Live], None],
+        committed: Callable[[int], None],
+        budgets: UserBudgets,
+        slots: Slots,
+        roots: Sequence[str] | None = None,
+        partials: list[Partial],
+        save_every: int,
+    ) -> None:
+        """`partials`: what the last owner had saved of blocks, when it died.
+
+        `save_every`: milliseconds between two saves of what grows; 0: it is not saved.
+        """
+        self.row = row
+        self.claim = claim
+        self.lease = lease
+        self.state: Conversation = row.state
+        self.channel = channel
+        self._agent = agent
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._idle_seconds = idle_seconds
+        self._ended = ended
+        self._committed = committed
+        self._budgets = budgets
+        self._holds = False  # something may be reserved for its turn
+        self._native_session_id = row.native_session_id
+        self._inbox: deque[_Item] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._timers: dict[str, Timer] = {}
+        self._hearing = Hearing(
+            channel,
+            new_id,
+            is_owners=row.user is None,
+            modes=agent.capabilities.permission_modes,
+        )
+        self._runner = AgentRunner(
+            self,
+            agent,
+            Slot(slots, row.user, row.agent, self._make_room),
+            new_id=new_id,
+            fetch=store.get_blob,
+            roots=roots,
+        )
+        self._left = partials
+        self._saving = Saving(
+            channel.growing,
+            claim,
+            store=store,
+            clock=clock,
+            period=save_every,
+            lost=self.lose,
+        )
+        self._controls = Controls()
+        self._stopping = asyncio.Event()
+        self._try_again = asyncio.Event()
+        self.dead = False  # it was stopped, or another owner has taken over
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing would be lost by forgetting it."""
+        return not (
+            self._inbox
+            or self._controls
+            or self._task
+            or self._timers
+            or self._runner.is_open
+            or self.channel.is_followed
+        )
+
+    def post(self, item: _Item) -> None:
+        """Take this in its turn."""
+        if self.dead:
+            if isinstance(item, Ask):
+                item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            return
+        if (
+            self._task is None
+            and isinstance(item, list)
+            and self._hearing.only_grows(self.state, item)
+        ):
+            self._grow(item)
+            return
+        self._inbox.append(item)
+        if self._task is None:
+            self._task = asyncio.create_task(
+                self._work(), name=f"turnwire {self.row.conversation_id}"
+            )
+
+    def recover(self) -> None:
+        """It was loaded: end what cannot be running any more, and set its timers again."""
+        is_archived = self.row.archived
+        for request in self.state.requests:
+            if request.deadline_at is not None and not is_archived:
+                self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
+        if self._left or needs_recovery(self.state):
+            left, self._left = self._left, []
+            self._saving.found(left)
+            self.post(i.Recovered(at=self._clock.now(), archived=is_archived, partials=left))
+
+    def lose(self) -> None:
+        """Another owner has taken over."""
+        self.post(Fenced("Another process has taken the conversation over."))
+
+    def lose_agent(self) -> bool:
+        """The store cannot be reached, so another process may soon take over: end the agent.
+
+        Returns whether there was one.
+        """
+        return self._runner.lose(_UNREACHABLE)
+
+    async def settle(self) -> None:
+        """Wait until everything that was posted has been done."""
+        while self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def stop(self, reason: str = "server_stopped") -> None:
+        """The server stops, or the conversation is closed: the agent ends, and the log says why."""
+        self._stopping.set()
+        self._try_again.set()
+        await self._runner.close()
+        await self.settle()
+        for cancel in self._timers.values():
+            cancel()
+        self._timers.clear()
+        await self._saving.stop()
+        if not self.dead:
+            is_archived = reason == "archived"
+            now = self._clock.now()
+            self.post(i.Recovered(at=now, reason=reason, stopping=True, archived=is_archived))
+            await self.settle()
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        try:
+            while self._inbox and not self.dead:
+                item = self._inbox.popleft()
+                await self._handle(item)
+                if isinstance(item, i.Recovered) and item.stopping:
+                    self.dead = True  # whatever comes now finds it over
+                if self.channel.is_waited_for:
+                    await asyncio.sleep(0)  # who comes gets their moment, however fast it goes on
+        except Fenced:
+            await self._die()
+        finally:
+            self._task = None
+        if self.dead:
+            self._refuse_all()
+        self._ended(self)
+
+    async def _handle(self, item: _Item) -> None:
+        try:
+            if isinstance(item, Fenced):
+                raise item
+            if isinstance(item, Ask):
+                await self._answer(item)
+            elif isinstance(item, i.Controlled):
+                await self._end_control(item)
+            elif isinstance(item, i.GraceOver) and self.channel.is_followed:
+                pass  # somebody came back in the last moment
+            elif isinstance(item, list):
+                await self._listen(self._ready(item))
+            elif isinstance(item, i.Recovered):
+                await self._make_true(item)
+            else:
+                if isinstance(item, i.AgentLost):
+                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
+                    item = structs.replace(item, unsent=self._runner.begin_again())
+                await self._carry_out(item)
+        except Fenced:
+            raise
+        except StorageUnavailable as down:  # the server stops; the next one makes the log true
+            _log.warning("conversation %s: %s", self.row.conversation_id, down.message)
+        except Exception:
+            self._has_failed(item)
+
+    def _has_failed(self, item: _Item) -> None:
+        """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
+        _log.exception("conversation %s: a step failed", self.row.conversation_id)
+        if isinstance(item, Ask):
+            refuse(item, Refused("INTERNAL_ERROR"))
+        elif isinstance(item, i.Controlled):
+            self._controls.fail(item.control_id, Refused("INTERNAL_ERROR"))
+        elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
+            self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
+
+    def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
+        """Words that are on their way: they wait for nothing, and are not worth a task."""
+        try:
+            heard = self._hearing.take(self.state, batch, self._clock.now())
+            self._publish(heard.state, heard.happened)
+        except Exception:
+            self._has_failed(batch)
+
+    def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
+        """This batch, and all that came behind it meanwhile: what is ready together goes together."""
+        while self._inbox and isinstance(self._inbox[0], list):
+            batch = batch + self._inbox.popleft()  # type: ignore[operator]  # just looked
+        return batch
+
+    async def _answer(self, ask: Ask) -> None:
+        try:
+            await self._take(ask)
+        except (Refused, StorageUnavailable) as refused:
+            refuse(ask, refused)
+        except Fenced:
+            refuse(ask, Refused("STORAGE_UNAVAILABLE"))
+            raise
+
+    async def _take(self, ask: Ask) -> None:
+        store, conversation_id = self._store, self.row.conversation_id
+        receipt: Receipt | None = None
+        if ask.client_message_id is not None:
+            before = await store.receipt(conversation_id, ask.user, ask.client_message_id)
+            if before is not None:
+                if before.body != ask.body:
+                    raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
+                accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                return
+            if self._controls.joins(ask):
+                return
+            receipt = Receipt(ask.user, ask.client_message_id, ask.body, b"")
+        ended = None
+        if ask.request_id is not None:
+            row = await store.request(conversation_id, ask.request_id)
+            ended = row.outcome if row else None
+        now = self._clock.now()
+        asked = ask.at(now, ended)
+        if isinstance(asked, i.Said | i.Answered):
+            asked = structs.replace(asked, budget=await self._user_budget())
+        if isinstance(asked, i.Controls):
+            await self._begin_control(ask, asked, receipt)
+            return
+        after, effects = step(self.state, asked)
+        ack = effects.ack or e.Ack()
+        if receipt is not None:
+            receipt = structs.replace(receipt, ack=msgspec.json.encode(ack))
+        happened = self.channel.step(self.state, after, effects.writes, iso(now))
+        reach(CrashPoint.ASK_STEPPED)
+        commit = self._commit(after, effects.writes, now, receipt, is_news=effects.is_news)
+        await self._store.commit(commit)
+        reach(CrashPoint.ASK_WRITTEN)
+        accept(ask, Answer(ack))
+        reach(CrashPoint.ASK_ACKNOWLEDGED)
+        self._publish(after, happened)
+        self._do(effects)
+
+    # --- controls: the agent answers, so they end in a step of their own ------------------------
+
+    async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
+        after, effects = step(self.state, asked)
+        happened = self.channel.step(self.state, after, effects.writes, iso(asked.at))
+        reach(CrashPoint.ASK_STEPPED)
+        commit = self._commit(after, effects.writes, asked.at, is_news=effects.is_news)
+        await self._store.commit(commit)
+        reach(CrashPoint.ASK_WRITTEN)
+        self._controls.begin(ask, asked, receipt)
+        self._publish(after, happened)
+        self._do(effects)
+
+    def answered(self, control_id: str, came: ControlResult | Refused) -> None:
+        """Takes what came of a control."""
+        ended = self._controls.came(control_id, came, self._clock.now())
+        if ended is not None:
+            self.post(ended)
+
+    async def _end_control(self, ended: i.Controlled) -> None:
+        after, effects = step(self.state, ended)
+        ack = effects.ack or e.Ack()
+        happened = self.channel.step(self.state, after, effects.writes, iso(ended.at))
+        receipt = self._controls.receipt(ended, ack)
+        await self._write(after, effects.writes, ended.at, receipt, is_news=effects.is_news)
+        self._controls.end(ended, ack)
+        self._publish(after, happened)
+        self._do(effects)
+
+    async def _carry_out(self, came: i.Input) -> None:
+        after, effects = step(self.state, came)
+        happened = self.channel.step(self.state, after, effects.writes, iso(came.at))
+        await self._write(after, effects.writes, came.at, is_news=effects.is_news)
+        self._publish(after, happened)
+        self._do(effects)
+
+    async def _make_true(self, back: i.Recovered) -> None:
+        """No agent works on it. What it was saying, and the end of its turn, are one commit."""
+        heard = self._hearing.silence(self.state, back.at)
+        before = heard.state
+        heard.state, effects = step(before, back)
+        heard.writes += effects.writes
+        heard.effects.append(effects)
+        now = iso(back.at)
+        heard.happened += self.channel.step(before, heard.state, effects.writes, now)
+        await self._hear(heard, back.at)
+
+    async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
+        """What the agent says. On its way out it knows nothing of the turn that waits for the next
+        one: then it is not heard any more, but it is paid for.
+        """
+        unsent = self._runner.has_unsent
+        if unsent and self._runner.is_leaving:
+            batch = [event for event in batch if isinstance(event, ResultSummary)]
+        now = self._clock.now()
+        await self._hear(self._hearing.take(self.state, batch, now, unsent=unsent), now)
+
+    async def _hear(self, heard: Heard, now: int) -> None:
+        """What the agent said: one commit, then everything is told in its order."""
+        with self.channel.telling():
+            is_news = any(effects.is_news for effects in heard.effects)
+            await self._write(heard.state, heard.writes, now, is_news=is_news)
+            self._publish(heard.state, heard.happened)
+        for effects in heard.effects:
+            self._do(effects)
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _commit(
+        self,
+        after: Conversation,
+        writes: list[e.Moment],
+        now: int,
+        receipt: Receipt | None = None,
+        *,
+        is_news: bool,
+        happened: bool = False,
+    ) -> Commit:
+        native = self._runner.native_session_id
+        changed = native if native != self._native_session_id else None
+        kept = [write for write in writes if not isinstance(write, e.Tell)]
+        settles = self._holds and not _works(after)
+        ended = self._saving.ended() if happened else []
+        return Commit(
+            *(self.claim, after, kept, iso(now), receipt, changed, happened, settles),
+            is_news=is_news,
+            ended_blocks=ended,
+        )
+
+    async def _write(
+        self,
+        after: Conversation,
+        writes: list[e.Moment],
+        now: int,
+        receipt: Receipt | None = None,
+        *,
+        is_news: bool,
+    ) -> None:
+        """What has happened cannot be refused: try until it is written."""
+        if not writes and receipt is None and after == self.state and not self._saving.ended():
+            return
+        attempt = 0
+        while True:
+            commit = self._commit(after, writes, now, receipt, is_news=is_news, happened=True)
+            try:
+                reach(CrashPoint.STEP_MADE)
+                await self._store.commit(commit)
+                reach(CrashPoint.STEP_WRITTEN)
+                break
+            except StorageUnavailable as down:
+                self._refuse_waiting(down)
+                self.channel.stop_waiting()
+                if self._stopping.is_set():
+                    raise  # the next start finds the log as it is, and makes it true
+                await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
+                attempt += 1
+        self._saving.forget(commit.ended_blocks)
+        self._native_session_id = commit.native_session_id or self._native_session_id
+
+    def _refuse_waiting(self, down: StorageUnavailable) -> None:
+        """Nobody is left hanging while the disk is full."""
+        for item in [item for item in self._inbox if isinstance(item, Ask)]:
+            self._inbox.remove(item)
+            refuse(item, down)
+
+    async def _pause(self, milliseconds: int) -> None:
+        """A while, or until the server stops."""
+        again = self._clock.call_after(milliseconds, self._try_again.set)
+        await self._try_again.wait()
+        self._try_again.clear()
+        again()
+
+    def _publish(self, after: Conversation, happened: Sequence[Happening]) -> None:
+        news = after is not self.state
+        self.state = after
+        if self._holds and not _works(after):
+            self._holds = False
+            self._budgets.notify_settled(self.row.user)
+        if news:
+            self._committed(after.head)
+        reach(CrashPoint.PUBLISHES)
+        self.channel.publish(after, happened)
+        reach(CrashPoint.PUBLISHED)
+        self._saving.look()
+
+    def _do(self, effects: e.Effects) -> None:
+        for command in effects.commands:
+            self._runner.tell(command)
+        for timer in effects.timers:
+            if isinstance(timer, e.SetTimer):
+                self._set_timer(timer.name, timer.at)
+            else:
+                self._cancel_timer(timer.name)
+        if self.state.turn is None and not self.state.background and self._runner.is_open:
+            self._set_timer("idle", self._clock.now() + round(self._idle_seconds * 1000))
+        else:
+            self._cancel_timer("idle")
+
+    def _set_timer(self, name: str, at: int) -> None:
+        self._cancel_timer(name)
+        self._timers[name] = lambda: None
+        if name.startswith("deadline:"):  # a time of day
+            timer = self._clock.call_at(at, lambda: self._fire(name))
+        else:  # a while, which a clock that is set back does not make longer
+            left = at - self._clock.now()
+            timer = self._clock.call_after(left, lambda: self._fire(name))
+        if name in self._timers:  # else its time had come, and it has fired
+            self._timers[name] = timer
+
+    def _cancel_timer(self, name: str) -> None:
+        cancel = self._timers.pop(name, None)
+        if cancel is not None:
+            cancel()
+
+    def _fire(self, name: str) -> None:
+        self._timers.pop(name, None)
+        kind, _, which = name.partition(":")
+        now = self._clock.now()
+        match kind:
+            case "deadline":
+                self.post(i.DeadlinePassed(at=now, request_id=which))
+            case "stop":
+                self.post(i.StopOverdue(at=now, turn_id=int(which)))
+            case "grace":
+                self.post(i.GraceOver(at=now))
+            case _:
+                self._runner.tell(e.CloseAgent())
+
+    # --- the agent ----------------------------------------------------------------------------
+
+    def session_start(self) -> SessionStart:
+        """Returns how a session of the agent is opened now."""
+        row = self.row
+        return SessionStart(
+            row.conversation_id,
+            self._native_session_id,
+            row.cwd,
+            self.state.model,
+            self.state.permission_mode,
+            row.options,
+            self.state.max_thinking_tokens,
+            row.native_from if self._native_session_id is None else None,
+            mcp_off=self.state.mcp_off,
+            lease=self.lease,
+        )
+
+    async def allowance(self) -> Allowance:
+        """Returns what an agent may spend that has no turn yet. Nothing is reserved for it."""
+        user = await self._user_budget()
+        own = left_to_spend(self.state, None)
+        if user is None:
+            return self._allowed(own)
+        return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
+
+    async def reserve(self, before: Allowance | None) -> Allowance:
+        """Returns what the agent may spend in its next turn, reserved of its user's budget.
+
+        `before` is what the open session was allowed. Nothing is reserved for an agent that costs nothing.
+        """
+        try:
+            check_budgets(self.state, None)
+            own = left_to_spend(self.state, None)
+            ceiling = None if before is None else before.ceiling
+            choose = partial(
+                share_of,
+                most=own,
+                keeps=self._keeps,
+                prefers=None if ceiling is None else ceiling - spent_by(self.state),
+                is_fixed=bool(self.state.background),
+            )
+            if self._agent.capabilities.is_free:
+                return self._allowed(own)
+            self._holds = self._budgets.is_limited
+            amount = await self._budgets.reserve(self.claim, self.row.user, choose)
+        except Refused as spent:
+            return structs.replace(NO_LIMIT, refused=spent)
+        return self._allowed(own if amount is None else amount)
+
+    async def _user_budget(self) -> UserBudget | None:
+        """Returns the budget of the user; None if there is no limit, or if the agent costs nothing."""
+        if self._agent.capabilities.is_free:
+            return None
+        return await self._budgets.budget_of(self.row.user)
+
+    def _allowed(self, left: float | None) -> Allowance:
+        if left is None:
+            return NO_LIMIT
+        ceiling = left + spent_by(self.state)
+        return Allowance(left, ceiling, None, bool(self.state.background))
+
+    @property
+    def _keeps(self) -> bool:
+        return self._agent.capabilities.keeps_budget
+
+    def _make_room(self) -> bool:
+        """Another conversation needs an agent: this one's is closed, if it is idle.
+
+        Returns whether it is about to end, for this reason or another.
+        """
+        if self._runner.is_leaving:
+            return True
+        is_idle = not (self._inbox or self._task or self._controls or _works(self.state))
+        if not is_idle or not self._runner.is_idle:
+            return False
+        self._runner.tell(e.CloseAgent())
+        return True
+
+    def agent_ended(
+        self, message: str | None, *, forced: bool, processes: list[i.EndedProcess]
+    ) -> None:
+        """Posts that the agent has ended, or could not be opened."""
+        reason = "stopped" if forced else "agent_lost"
+        now, said = self._clock.now(), clean(message)
+        lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
+        self.post(lost)
+
+    def rested(self) -> None:
+        """No agent is left. If nothing else is, either, this need not be kept."""
+        self._cancel_timer("idle")
+        if self._task is None:
+            self._ended(self)
+
+    async def _die(self) -> None:
+        """Somebody else owns it now: write nothing, and end our agent."""
+        self.dead = True
+        for cancel in self._timers.values():
+            cancel()
+        self._timers.clear()
+        await self._saving.stop()
+        self.channel.drop()  # what was not told yet is the new owner's to tell
+        self.channel.finish(await self._why_lost())
+        await self._runner.close()
+
+    async def _why_lost(self) -> Callable[[], TurnwireError]:
+        name = self.row.conversation_id
+        with suppress(StorageUnavailable, Damaged):
+            if await self._store.conversation(name) is None:
+                return partial(Refused, "CONVERSATION_NOT_FOUND", conversation_id=name)
+        return partial(
+            FollowAgain, "Another process works on it now; follow again from your place."
+        )
+
+    def _refuse_all(self) -> None:
+        while self._inbox:
+            item = self._inbox.popleft()
+            if isinstance(item, Ask):
+                refuse(item, Refused("STORAGE_UNAVAILABLE"))
+        self._controls.fail(None, Refused("STORAGE_UNAVAILABLE"))
+
+
+def _works(c: Conversation) -> bool:
+    """Whether its agent works, and may spend something."""
+    return bool(c.background or (c.turn is not None and c.turn.phase != "suspended"))

@@ -1,0 +1,244 @@
+"""What an agent says, batch by batch: steps of the conversation, and what happened in them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct, structs
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock, TextBlock
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation import step
+from turnwire.core.conversation.rules import offered_rules
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.entries import EntryStream
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.happenings import Happening
+from turnwire.core.joining import joined
+from turnwire.core.message import Message
+from turnwire.core.partials import cut_short
+from turnwire.core.text import writable
+from turnwire.core.times import iso
+from turnwire.engine.fanout.channel import Channel
+
+__all__ = ["Heard", "Hearing"]
+
+# While a turn is under way these change nothing but what grows, so they need no step.
+_GROWS = frozenset(
+    [
+        ev.ContentDelta,
+        ev.ContentStarted,
+        ev.ContentCompleted,
+        ev.MessageStarted,
+        ev.ToolProgress,
+        ev.UsageUpdated,
+    ]
+)
+
+
+class Heard(Struct):
+    """What one batch comes to. Nothing of it is to be seen before its writes are committed."""
+
+    state: Conversation
+    writes: list[e.Moment]
+    happened: list[Happening]
+    effects: list[e.Effects]
+
+
+class Hearing:
+    """Listens to one process of an agent."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        new_id: Callable[[], str],
+        *,
+        is_owners: bool,
+        modes: Sequence[str],
+        is_recording: bool = False,
+    ) -> None:
+        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose.
+
+        `is_recording`: only the agent's side is known; see `AgentSaid.recorded`.
+        """
+        self._channel = channel
+        self._new_id = new_id
+        self._is_owners = is_owners
+        self._modes = modes
+        self._is_recording = is_recording
+        self._entries = EntryStream()
+
+    @staticmethod
+    def only_grows(state: Conversation, events: Iterable[NormalizedStreamEvent]) -> bool:
+        """Whether nothing of this has to be written: it is told, and the state stays as it is."""
+        return all(
+            type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id)
+            for event in events
+        )
+
+    def take(
+        self,
+        state: Conversation,
+        events: Iterable[NormalizedStreamEvent],
+        at: int,
+        *,
+        unsent: bool = False,
+    ) -> Heard:
+        """A batch of events, one step after the other.
+
+        `unsent`: the turn that is about to start has not been handed over yet.
+        """
+        now = iso(at)
+        heard = Heard(state, [], [], [])
+        growing: list[NormalizedStreamEvent] = []
+        left = deque(joined(events))
+        while left:
+            event = _writable(left.popleft())
+            if type(event) is ev.PermissionRequested and event.suggestions:
+                event = self._with_offers(event)
+            if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
+                growing.append(event)
+                if type(event) is not ev.ContentDelta:
+                    self._entries.feed(event, run_id="", now=now)  # gives none, but follows
+                continue
+            entries = self._entries_of(event, now)
+            if not entries and _is_quiet(heard.state, event):
+                growing.append(event)
+                continue
+            if growing:
+                heard.happened += self._channel.stream(growing, heard.state, now)
+                growing = []
+            if type(event) is ev.TurnCompleted or type(event) is ev.TurnFailed:
+                for last in self._last_words(event):
+                    self._step(heard, last, self._entries_of(last, now), at, now)
+                heard.happened += self._channel.hush(now, helpers=False)
+            figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
+            self._step(heard, event, entries, at, now, is_last=not figures_follow, unsent=unsent)
+            # What begins here is handed over only when all of this is written.
+            unsent |= any(map(e.hands_over, heard.effects[-1].commands))
+        if growing:
+            heard.happened += self._channel.stream(growing, heard.state, now)
+        return heard
+
+    def _with_offers(self, event: ev.PermissionRequested) -> ev.PermissionRequested:
+        """The same request with the rules that its user may choose."""
+        if self._is_recording:
+            return event
+        rules = offered_rules(event.suggestions, is_owners=self._is_owners, modes=self._modes)
+        return structs.replace(event, suggestions=rules)
+
+    def silence(self, state: Conversation, at: int) -> Heard:
+        """The agent is gone: whatever it was saying stays as it is."""
+        heard = Heard(state, [], [], [])
+        for last in self._last_words(None):
+            self._step(heard, last, self._entries_of(last, iso(at)), at, iso(at))
+        # Those of a turn that waits, which has heard nothing.
+        for left in self._channel.growing.open_blocks():
+            who = ("", "", left.parent_tool_use_id, left.agent_id)
+            void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
+            heard.happened += self._channel.stream([void], heard.state, iso(at))
+        self._entries = EntryStream()  # the next process tells its own messages
+        heard.happened += self._channel.hush(iso(at), helpers=True)
+        return heard
+
+    def _entries_of(self, event: NormalizedStreamEvent, now: str) -> list[Message]:
+        return self._entries.feed(event, run_id="", now=now)
+
+    def _step(
+        self,
+        heard: Heard,
+        event: NormalizedStreamEvent,
+        entries: list[Message],
+        at: int,
+        now: str,
+        *,
+        is_last: bool = True,
+        unsent: bool = False,
+    ) -> None:
+        heard_now = i.AgentSaid(
+            at=at,
+            event=event,
+            entries=entries,
+            trace_id=self._new_id(),
+            inbox_item_id=None if self._is_recording else self._new_id(),
+            last=is_last,
+            unsent=unsent,
+            recorded=self._is_recording,
+        )
+        before = heard.state
+        heard.state, effects = step(before, heard_now)
+        heard.writes += effects.writes
+        heard.effects.append(effects)
+        came = self._channel.step(before, heard.state, effects.writes, now)
+        said = self._channel.stream([event], heard.state, now)
+        # The figures of a turn come before its end is told: who tells both tells them together.
+        heard.happened += [*said, *came] if isinstance(event, ev.ResultSummary) else [*came, *said]
+
+    def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
+        """Nothing more comes of the blocks that still grow: what there is of them is kept.
+
+        At the end of a turn only the agent itself falls silent; its sub-agents may go on.
+        """
+        out: list[NormalizedStreamEvent] = []
+        for left in self._channel.growing.open_blocks():
+            if end is not None and left.parent_tool_use_id is not None:
+                continue
+            provider, session = (end.provider, end.session_id) if end else ("", "")
+            partial = left.partial
+            if partial is not None:
+                out.append(cut_short(partial, session))
+            else:
+                who = (provider, session, left.parent_tool_use_id, left.agent_id)
+                out.append(ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended"))
+        return out
+
+
+def _writable(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
+    """The same event with text that can be written. Plain text, which may be long, is not copied."""
+    match event:
+        case ev.ContentDelta(text=text) if text.isascii():
+            return event
+        case ev.ContentCompleted(block=block) if _is_plain(block):
+            return event
+        case ev.AssistantMessage(content=content) if content and all(map(_is_plain, content)):
+            rest = structs.replace(event, content=[])
+            if writable(rest) is rest:
+                return event
+        case _:
+            pass
+    return writable(event)
+
+
+def _is_plain(block: ContentBlock) -> bool:
+    match block:
+        case TextBlock(text=text, citations=None):
+            return text.isascii()
+        case _:
+            return False
+
+
+def _is_quiet(state: Conversation, event: NormalizedStreamEvent) -> bool:
+    """Whether an event that finishes nothing changes nothing: it is told, without a step.
+
+    The end of a message is such an event, and news that is not kept.
+    """
+    if type(event) is ev.SystemEvent:
+        if not event.ephemeral:
+            return False
+    elif type(event) is not ev.MessageCompleted:
+        return False
+    turn = state.turn
+    if turn is None:
+        return event.parent_tool_use_id is None
+    return turn.ending is None and _is_under_way(state, event.parent_tool_use_id)
+
+
+def _is_under_way(state: Conversation, voice: str | None) -> bool:
+    """Whether the next word of this voice changes nothing but what grows."""
+    if voice is not None:
+        return voice in state.voices
+    turn = state.turn
+    return turn is not None and turn.phase in ("running", "stopping") and state.state != "active"

@@ -1,0 +1,298 @@
+"""Runs one conversation's agent: opened when needed, closed when idle or told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, structs
+
+from turnwire.core.controls import RewindFiles
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.engine.actor.budget import Allowance, not_begun
+from turnwire.engine.actor.open_agent import (
+    AgentConversation,
+    OpenAgent,
+    broken,
+    open_session,
+    refusal_of,
+)
+from turnwire.engine.actor.pictures import Fetch, with_pictures
+from turnwire.engine.actor.slots import Slot
+from turnwire.ports import Agent, AgentGone
+
+__all__ = ["AgentRunner"]
+
+
+class _End(Struct, frozen=True):
+    """An end of the agent that the conversation does not know of yet."""
+
+    agent: OpenAgent | None  # None: the agent could not be opened
+    telling: asyncio.Task[None]
+
+
+class AgentRunner:
+    """Takes commands without waiting, and carries them out one after the other.
+
+    A stop overtakes all other commands. The conversation is told what comes of them: events, the
+    answers to controls, and the end of the agent.
+
+    At most one agent is open. It ends because it is lost, because it is stopped by force, or because
+    it is idle and is closed. Each time the conversation is told, and has to call `begin_again`. Until
+    then no command is carried out: the commands that wait are about an agent that is gone, and the
+    conversation says in that step what becomes of them.
+    """
+
+    def __init__(
+        self,
+        conversation: AgentConversation,
+        agent: Agent,
+        slot: Slot,
+        *,
+        new_id: Callable[[], str],
+        fetch: Fetch,
+        roots: Sequence[str] | None = None,
+    ) -> None:
+        self._conversation = conversation
+        self._agent = agent
+        self._slot = slot
+        self._new_id = new_id
+        self._fetch = fetch
+        self._roots = roots
+        self._current: OpenAgent | None = None  # until it has ended
+        self._unknown_end: _End | None = None  # until `begin_again`
+        self._commands: deque[e.Command] = deque()
+        self._in_hand: e.Command | None = None  # begun, and not handed over to the agent
+        self._worker: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an agent is open, is being opened, or is ending."""
+        waiting = self._commands and not self._is_closed
+        return bool(self._current or self._worker or self._unknown_end or waiting)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether an agent is open, and has nothing to do or to answer."""
+        busy = self._commands or self._worker or self._unknown_end
+        return self._current is not None and not (busy or self._current.asked)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether an agent that still says something was told to end, or is gone."""
+        return bool(
+            self._unknown_end
+            or self._is_closed
+            or (self._current is not None and self._current.is_closing)
+            or any(isinstance(command, e.CloseAgent) for command in self._commands)
+        )
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a turn waits that was not handed over to the agent."""
+        return any(map(e.hands_over, (self._in_hand, *self._commands)))
+
+    @property
+    def native_session_id(self) -> str | None:
+        """What the agent calls its session."""
+        return self._open.session.native_session_id if self._open else None
+
+    def tell(self, command: e.Command) -> None:
+        """Carries a command out soon. A runner that is closed only keeps it, for `has_unsent`."""
+        if isinstance(command, e.StopAgent) and not self._is_closed:
+            self._stop(command)
+            return
+        self._commands.append(command)
+        if self._is_closed:
+            self._refuse_controls()
+        elif self._worker is None and self._unknown_end is None:
+            self._worker = asyncio.create_task(self._work())
+
+    def lose(self, why: str) -> bool:
+        """Ends the agent as if it had ended by itself. Returns whether one was open."""
+        is_open = self._open is not None
+        if is_open:
+            self._end_agent(why)
+        return is_open
+
+    def begin_again(self) -> bool:
+        """Goes on: the conversation knows of the end. Returns whether a turn was not handed over.
+
+        Nor was a turn whose agent was idle before, and ended without a word after the prompt.
+        Controls that wait are not about the agent that is gone: the next agent is asked.
+        """
+        end, self._unknown_end = self._unknown_end, None
+        agent = None if end is None else end.agent
+        unsent = self.has_unsent or (agent is not None and agent.has_unheard_prompt)
+        controls = [command for command in self._commands if isinstance(command, e.AskAgent)]
+        self._in_hand = None
+        self._commands.clear()
+        for command in controls:
+            self.tell(command)
+        return unsent
+
+    async def close(self) -> list[EndedProcess]:
+        """Ends the agent for good. The conversation asks for it, and is not told."""
+        self._is_closed = True
+        self._refuse_controls()
+        telling = self._unknown_end.telling if self._unknown_end else None
+        asked = self._current.asked if self._current else ()
+        tasks = [task for task in (self._worker, telling, *asked) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._worker = None
+        return await self._close_agent()
+
+    # --- commands -----------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        try:
+            while self._commands and self._unknown_end is None:
+                self._in_hand = command = self._commands.popleft()
+                try:
+                    await self._do(command)
+                except AgentGone as gone:
+                    self._end_agent(gone.message)
+                except Exception as error:
+                    self._end_agent(broken(error))
+                self._in_hand = None  # a command that is cancelled stays: see `has_unsent`
+        finally:
+            self._worker = None
+        if not self.is_open:
+            self._conversation.rested()
+
+    async def _do(self, command: e.Command) -> None:
+        match command:
+            case e.Prompt(turn=turn, content=content):
+                allowed = await self._may_spend()
+                if allowed is None:
+                    return
+                if self._agent.capabilities.images:
+                    content = await with_pictures(content, self._fetch)
+                was_idle = self._current is not None
+                opened = await self._opened(allowed)
+                uuid = f"{self._conversation.session_start().conversation_id}:{turn.turn_id}"
+                self._in_hand = None
+                await opened.prompt(content, turn_uuid=uuid, was_idle=was_idle)
+            case e.Deliver(resume=resume):
+                allowed = await self._may_spend() if resume else None
+                if resume and allowed is None:
+                    return
+                opened = await self._opened(allowed)
+                self._in_hand = None
+                await opened.deliver(command)
+            case e.Choose():
+                if self._current is not None:  # else the next one is opened with it
+                    await self._current.choose(command)
+            case e.AskAgent():
+                await self._control(command)
+            case e.CloseAgent():
+                # Asked for, so nothing is lost while the agent is idle. But it may have begun a turn
+                # or background work by itself meanwhile: the conversation ends that when it is told.
+                if self._current is not None:
+                    self._end_agent("The agent was not needed and was closed.")
+            case _:
+                pass
+
+    async def _may_spend(self) -> Allowance | None:
+        """Returns what the next turn may cost. None: nothing, and its end was told.
+
+        An open session stops at what it was allowed when it was opened. Less than that is left if the
+        user has spent it in another conversation, and more if a new period has begun: then this
+        session is closed and another one opened. The turn goes to that one, so nothing is lost. It
+        stays open while work goes on in the background, which would end with it.
+        """
+        before = None if self._current is None else self._current.allowed
+        allowed = await self._conversation.reserve(before)
+        if allowed.refused is not None:
+            self._conversation.post(not_begun(self._agent.name, allowed.refused))
+            return None
+        if before is not None and allowed.is_another_than(before):
+            await self._close_agent()
+        return allowed
+
+    async def _control(self, command: e.AskAgent) -> None:
+        try:
+            opened = await self._opened()
+        except BaseException as error:
+            self._conversation.answered(command.control_id, refusal_of(error))
+            if not isinstance(error, Exception):
+                raise
+            return
+        task = opened.control(command)
+        if isinstance(command.control, RewindFiles):  # no turn may change files meanwhile
+            await asyncio.wait([task])
+
+    async def _opened(self, allowed: Allowance | None = None) -> OpenAgent:
+        """Returns the open agent; opens one if there is none.
+
+        No agent is ending here: an end cancels the command in hand, and holds back the next one.
+        """
+        if self._current is None:
+            allowed = allowed or await self._conversation.allowance()
+            start = self._conversation.session_start()
+            start = structs.replace(start, max_budget_usd=allowed.left)
+            session = await open_session(self._agent, start, self._slot, self._roots)
+            process = self._new_id()[:8]
+            self._current = OpenAgent(
+                session, process, allowed, self._slot, self._conversation, self._end_agent
+            )
+        return self._current
+
+    def _refuse_controls(self) -> None:
+        """Refuses the controls that wait: no agent will be asked."""
+        for command in self._commands:
+            if isinstance(command, e.AskAgent):
+                self._conversation.answered(command.control_id, refusal_of())
+        left = [command for command in self._commands if not isinstance(command, e.AskAgent)]
+        self._commands = deque(left)
+
+    def _stop(self, command: e.StopAgent) -> None:
+        self._refuse_controls()
+        self._commands.clear()
+        if command.force or self._open is None or e.hands_over(self._in_hand):
+            self._end_agent(None, forced=True)  # with every process that it started
+        else:
+            self._open.interrupt()
+
+    # --- the end of the agent -----------------------------------------------------------------
+
+    @property
+    def _open(self) -> OpenAgent | None:
+        """The agent, unless it is ending."""
+        return None if self._current is None or self._current.is_closing else self._current
+
+    def _end_agent(self, message: str | None, *, forced: bool = False) -> None:
+        """Ends the agent, if one is open, and tells the conversation why.
+
+        The command in hand is cancelled: it is about this agent, or it is to stop.
+        """
+        if self._unknown_end is not None:
+            return  # a second reason, for the same end
+        worker = None if self._worker is asyncio.current_task() else self._worker
+        if worker is not None:
+            worker.cancel()
+        # In a task of its own, which only `close` cancels: an end that is never told would keep all
+        # later commands waiting.
+        telling = asyncio.create_task(self._tell_end(worker, message, forced))
+        self._unknown_end = _End(self._current, telling)
+
+    async def _tell_end(
+        self, worker: asyncio.Task[None] | None, message: str | None, forced: bool
+    ) -> None:
+        if worker is not None:  # it may be opening an agent
+            await asyncio.wait([worker])
+            self._worker = None
+        processes = await self._close_agent()
+        self._conversation.agent_ended(message, forced=forced, processes=processes)
+
+    async def _close_agent(self) -> list[EndedProcess]:
+        if self._current is None:
+            return []
+        processes = await self._current.close()
+        self._current = None
+        return processes

@@ -1,0 +1,169 @@
+"""Conversations as the store has them: begun, found, forked, deleted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, structs
+
+from turnwire.core.conversation.state import Conversation, Options
+from turnwire.core.error_codes import Refused
+from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.agents import KnownAgents
+from turnwire.engine.forking import check_place, fork_of, last_said_in
+from turnwire.engine.validation import check_mode, check_model, valid
+from turnwire.ports import (
+    Agent,
+    ChecksOptions,
+    Clock,
+    Conflict,
+    ConversationRow,
+    Damaged,
+    ForgetsSessions,
+    NewConversation,
+    Store,
+)
+
+__all__ = ["Conversations"]
+
+_log = logging.getLogger("turnwire")
+
+
+class Conversations:
+    """Those of one store. None of this needs one to be alive."""
+
+    def __init__(
+        self, store: Store, agents: KnownAgents, clock: Clock, new_id: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._clock = clock
+        self._new_id = new_id
+
+    async def begin(
+        self, wish: NewConversation, options: Mapping[str, Any] | Struct | None, rules: Options
+    ) -> ConversationRow:
+        """A new one, with the agent's own `options`. Raises Refused, also if its id is taken."""
+        new = valid(_beginning(wish, self._agents.usable(wish.agent), options, rules))
+        reach(CrashPoint.CREATES)
+        try:
+            row = await self._store.create(new)
+        except Conflict as taken:
+            why = f"{taken.message} Open that one, or choose another id."
+            raise Refused("INVALID_PAYLOAD", why, conversation_id=wish.conversation_id) from None
+        reach(CrashPoint.CREATED)
+        return row
+
+    async def find(self, conversation_id: str) -> ConversationRow:
+        """One that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
+        row = await self._store.conversation(conversation_id)
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
+
+    async def fork(
+        self,
+        conversation_id: str,
+        at_sequence: int | None,
+        new_conversation_id: str | None,
+        *,
+        title: str | None,
+        user: str | None,
+        permission_modes: Sequence[str] | None = None,
+    ) -> ConversationRow:
+        """One that begins with another's log, up to and with an entry; see `Engine.fork`."""
+        row = await self.find(conversation_id)
+        if not self._agents.usable(row.agent).capabilities.forks:
+            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
+        place = await self._store.fork_place(conversation_id, at_sequence)
+        check_place(place, conversation_id)
+        name = new_conversation_id or self._new_id()
+        if permission_modes is not None and row.state.permission_mode not in permission_modes:
+            row = structs.replace(row, state=structs.replace(row.state, permission_mode=None))
+        last = await last_said_in(self._store, row, place)
+        now = iso(self._clock.now())
+        new = valid(fork_of(row, place, name, said_in=last, title=title, now=now))
+        reach(CrashPoint.CREATES)
+        try:
+            made = await self._store.fork(new, by=user)
+        except Conflict as taken:
+            raise Refused("INVALID_PAYLOAD", taken.message, conversation_id=name) from None
+        reach(CrashPoint.CREATED)
+        return made
+
+    async def delete(self, conversation_id: str, *, by: str | None) -> str | None:
+        """Delete everything of it. Raises Refused with CONVERSATION_NOT_FOUND.
+
+        Returns what is left of the agent's own record, and why; None: nothing is. The record goes
+        first: the next delete after a crash then deletes the rest.
+        """
+        left = await self._forget_session(conversation_id)
+        at = iso(self._clock.now())
+        if left is not None:
+            _log.warning("conversation %s: %s", conversation_id, left)
+            data = {"why": left}
+            await self._store.note(
+                "session_left", at=at, by=by, conversation_id=conversation_id, data=data
+            )
+        await self._store.delete(conversation_id, at=at, by=by)
+        return left
+
+    async def _forget_session(self, conversation_id: str) -> str | None:
+        try:
+            row = await self.find(conversation_id)
+        except Damaged:
+            return "What the agent has kept is not known: the conversation cannot be read."
+        agent = self._agents.get(row.agent)
+        session = row.native_session_id if row.owns_session else None  # else it is a person's own
+        if session is not None:
+            others = {*await self._store.users_of_session(session)} - {conversation_id}
+            session = None if others else session
+        if agent is None and session is not None:
+            return f"The agent {row.agent} is not here. It may have kept its session {session}."
+        if not isinstance(agent, ForgetsSessions):
+            return None
+        try:
+            await agent.forget(conversation_id, session)
+        except (
+            Exception
+        ) as failure:  # an agent may be anybody's: its files do not keep the rest here
+            return f"The agent {row.agent} could not remove its session {session}: {failure}"
+        return None
+
+
+def _beginning(
+    wish: NewConversation,
+    agent: Agent,
+    options: Mapping[str, Any] | Struct | None,
+    rules: Options,
+) -> NewConversation:
+    """What is wished for, if the agent can do it, with the state that it begins with."""
+    if not isinstance(rules, Options):
+        raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
+    able = agent.capabilities
+    if wish.model is not None:
+        check_model(able, wish.model)
+    if wish.permission_mode is not None:
+        check_mode(able, wish.permission_mode)
+    own: Any = {} if options is None else options
+    if isinstance(agent, ChecksOptions):
+        own = agent.check_options(own)
+    own = dict(own) if isinstance(own, Mapping) else own
+    limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
+    kept = structs.replace(
+        rules,
+        questions_survive=able.questions_survive,
+        max_budget_usd=rules.max_budget_usd if limit is None else limit,
+    )
+    state = Conversation(
+        wish.conversation_id,
+        kept,
+        title=wish.title,
+        title_by=None if wish.title is None else "person",
+        model=wish.model,
+        permission_mode=wish.permission_mode,
+    )
+    return structs.replace(wish, options=own, state=state)

@@ -1,0 +1,175 @@
+"""A conversation as a Markdown document, to be read by people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from turnwire.core.events import Question
+from turnwire.core.questions import questions_of
+from turnwire.core.status import TurnEnd
+from turnwire.core.view import (
+    BlockView,
+    EventView,
+    MessageView,
+    RequestView,
+    TextView,
+    ThinkingView,
+    ToolView,
+    View,
+)
+from turnwire.dialects.v2.view_reducer import ViewReducer
+from turnwire.engine.export.attachments import attached, in_words
+from turnwire.engine.export.jsonl import as_frame, told
+from turnwire.long_work import LongWork
+from turnwire.ports import ConversationRow, Store, StoredEntry
+
+__all__ = ["markdown_of"]
+
+_TICKS = re.compile("`+")
+
+
+async def markdown_of(
+    store: Store, row: ConversationRow, read: Callable[[int], object] = lambda sequence: None
+) -> AsyncIterator[str]:
+    """Message by message, nothing is trimmed: who speaks is a heading, a call is code.
+
+    `read` is told how far the log was read.
+    """
+    reducer = ViewReducer()
+    async for item in told(store, row):
+        reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # each is one
+        if isinstance(item, StoredEntry):
+            read(item.sequence)
+    yield f"# {_line(row.title or row.conversation_id)}\n\n"
+    yield f"Conversation {row.conversation_id} with {row.agent}, {row.created_at[:10]}\n"
+    work = LongWork()
+    for part in _parts(reducer.view(), row.agent):
+        if work.is_due:
+            await work.give_way()
+        yield f"\n{part}\n"
+
+
+def _parts(view: View, agent: str) -> Iterator[str]:
+    ends = {turn.turn_id: turn.end for turn in view.turns}
+    last = {message.turn_id: message for message in view.messages}  # of each turn
+    speaker = ""
+    for message in view.messages:
+        name = "You" if message.role == "user" else agent
+        if message.role != "system" and name != speaker:
+            speaker = name
+            yield f"## {_line(name)}"
+        yield from _message(message)
+        end = ends.get(message.turn_id) if message.turn_id is not None else None
+        if end is not None and last[message.turn_id] is message:
+            yield from _end(end)
+    if view.plan:
+        yield "## Plan"
+        yield "\n".join(_step(item) for item in view.plan)
+
+
+def _message(message: MessageView) -> Iterator[str]:
+    for block in message.blocks:
+        yield from _block(block)
+
+
+def _block(block: BlockView) -> Iterator[str]:
+    match block:
+        case TextView(text=text):
+            yield text.strip("\n")
+        case ThinkingView(text=text):
+            yield _quoted(f"*Thinking:* {text}")
+        case ToolView():
+            yield from _call(block)
+        case EventView(name=name, subtype=subtype, text=text):
+            yield f"*{text or subtype or name}*"
+        case _:
+            yield attached(block.block) or _fenced(_json(block.block), "json")
+
+
+def _call(call: ToolView) -> Iterator[str]:
+    """A tool with all of its input, what its sub-agent said, and all of its result."""
+    about = call.input.get("description") if isinstance(call.input, dict) else None
+    yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
+    asks = call.request is not None and call.request.kind == "question"
+    if asks and isinstance(call.input, dict):
+        for question in questions_of(call.input):
+            yield from _question(question)
+    else:
+        yield _fenced(call.input_text or _json(call.input), "json")
+    for message in call.messages:
+        yield _quoted("\n\n".join(_message(message)))
+    if call.request is not None:
+        yield _request(call.request)
+    if call.result is not None:
+        yield "*failed*" if call.result.is_error else "*ok*"
+        if printed := _words(call.result.content).strip("\n"):
+            yield _fenced(printed)
+
+
+def _question(question: Question) -> Iterator[str]:
+    about = f" ({_line(question.header)})" if question.header else ""
+    yield f"{question.question}{about}"
+    if question.options:
+        yield "\n".join(
+            f"{number}. {_line(option.label)}"
+            + (f": {_line(option.description)}" if option.description else "")
+            for number, option in enumerate(question.options, 1)
+        )
+
+
+def _request(request: RequestView) -> str:
+    if request.outcome is None:
+        return "*waits for an answer*"
+    said = request.decision or request.answer
+    return f"*{request.outcome}*" + (f": {_words(said)}" if said is not None else "")
+
+
+def _end(end: TurnEnd) -> Iterator[str]:
+    """How a turn ended that did not end well. Of a stop an event tells already."""
+    if end.error is not None and not end.interrupted:
+        yield f"*failed: {_line(end.error.message)} ({end.error.code})*"
+
+
+def _step(item: Any) -> str:
+    fields = item if isinstance(item, dict) else msgspec.to_builtins(item)
+    if not isinstance(fields, dict):
+        return f"- [ ] {_line(str(fields))}"
+    mark = "x" if fields.get("status") == "completed" else " "
+    return f"- [{mark}] {_line(str(fields.get('content') or ''))}"
+
+
+def _words(content: Any) -> str:
+    """What a tool gave back: its words, or the JSON of what has none."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_words(each) for each in content)
+    if (said := in_words(content)) is not None:
+        return f"[{said}]"
+    text = getattr(content, "text", None)
+    if text is None and isinstance(content, dict):
+        text = content.get("text")
+    return text if isinstance(text, str) else _json(content)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value)).decode()
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """As code, whatever backticks are in it."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

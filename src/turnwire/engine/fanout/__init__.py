@@ -1,0 +1,1 @@
+"""Publishes what happens to the followers of a conversation, live and replayed."""

@@ -1,0 +1,104 @@
+"""Following a conversation: everything after a place in the log, once, in order, and then live."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+
+from turnwire.core.opening import Opening, Start, start_of
+from turnwire.core.times import iso
+from turnwire.engine.fanout.channel import Channel, Follower, Subscriber
+from turnwire.engine.fanout.replay import Replays
+from turnwire.long_work import LongWork
+from turnwire.ports import Clock, Projector
+
+__all__ = ["Place", "Reader", "follow", "open_at"]
+
+
+class Place(Struct, frozen=True):
+    """Where somebody wants to begin, as the address of a connection says it."""
+
+    last_sequence: int = 0
+    epoch: str | None = None
+    tail: int | None = None
+
+
+class Reader(Struct, frozen=True):
+    """The protocol that a client follows in, and what it is told first."""
+
+    protocol: str
+    make: Callable[[], Projector]
+    opening: Callable[[Start, int, str], Opening]  # where they begin, the head, the time
+
+
+async def open_at(
+    place: Place,
+    channel: Channel,
+    follower: Follower,
+    replays: Replays,
+    clock: Clock,
+    reader: Reader,
+) -> AsyncGenerator[Any, None]:
+    """The first messages of a connection. The follower gets what follows them, from now on.
+
+    The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
+    and the snapshots are those of one moment, and all that happens from then on waits behind them.
+    Whoever waits for that moment is there already, so that nothing stops for them. Whoever calls
+    this ends the subscription.
+    """
+    projector = channel.subscribe(follower, reader.protocol, reader.make)
+    await channel.until_told()
+    follower.begin()
+    now = iso(clock.now())
+    state = channel.state
+    head = state.head
+    start = start_of(
+        place.last_sequence, place.epoch, place.tail, head=head, epoch_now=replays.epoch
+    )
+    last = projector.present(channel.now(now))
+    for message in projector.greet(reader.opening(start, head, now)):
+        yield message
+    work = LongWork()
+    async with aclosing(replays.since(state, start.after, projector)) as missed:
+        async for page in missed:
+            for message in page:
+                if work.is_due:  # the caller that takes a message writes it and sends it
+                    await work.give_way()
+                yield message
+    for message in last:
+        yield message
+
+
+async def follow(
+    place: Place,
+    channel: Channel,
+    replays: Replays,
+    clock: Clock,
+    reader: Reader,
+    *,
+    left: Callable[[], None],
+    frames: int,
+    size: int,
+) -> AsyncGenerator[Any, None]:
+    """The first messages, and then everything that happens."""
+    news = asyncio.Event()
+    subscriber = Subscriber(news.set, frames=frames, size=size)
+    epoch = replays.epoch
+    try:
+        async for message in open_at(place, channel, subscriber, replays, clock, reader):
+            yield message
+        while True:
+            while (waiting := subscriber.take()) is not None:
+                yield waiting
+            if subscriber.end is not None:
+                replays.check_epoch(epoch)
+                raise subscriber.end()
+            news.clear()
+            await news.wait()
+    finally:
+        channel.unsubscribe(subscriber)
+        left()

@@ -1,0 +1,181 @@
+"""Those who follow conversations here: what they are told first, and who they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
+from turnwire.core.opening import Opening, Start
+from turnwire.core.status import Limits
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine.agents import KnownAgents
+from turnwire.engine.fanout.channel import Channel, Follower
+from turnwire.engine.fanout.channels import Channels
+from turnwire.engine.fanout.follow import Place, Reader, follow, open_at
+from turnwire.engine.fanout.presence import Connections
+from turnwire.engine.fanout.replay import Replays
+from turnwire.engine.ownership.registry import STOPPED, Ownership
+from turnwire.engine.settings import EngineSettings
+from turnwire.ports import Clock, ConversationRow, Store, WireProtocol
+
+__all__ = ["V2", "Following"]
+
+V2 = WireProtocol("v2", lambda row: V2Projector(row.conversation_id))
+
+
+class Following:
+    """Brings followers to the channels of conversations, whoever works on those."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        channels: Channels,
+        ownership: Ownership,
+        connections: Connections,
+        agents: KnownAgents,
+        settings: EngineSettings,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._channels = channels
+        self._ownership = ownership
+        self._connections = connections
+        self._agents = agents
+        self._new_id = new_id
+        self._replays = Replays(store, clock)
+
+    async def follow(
+        self, row: ConversationRow, place: Place, client_id: str, user: str | None
+    ) -> AsyncGenerator[Sent, None]:
+        """Everything after a place, then live; see `turnwire.engine.fanout.follow`."""
+        channel = await self._channel_of(row)
+        connection_id = self._new_id()
+        frames = follow(
+            place,
+            channel,
+            self._replays,
+            self._clock,
+            self._reader(V2, row, channel, client_id, connection_id),
+            left=lambda: self._left(row.conversation_id),
+            frames=self.settings.buffer,
+            size=self.settings.buffer_bytes,
+        )
+        reached = 0
+        self._connections.open(connection_id, row.conversation_id, client_id, user, lambda: reached)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    reached = sent.number or reached
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
+
+    async def attach(
+        self,
+        row: ConversationRow,
+        place: Place,
+        follower: Follower,
+        *,
+        client_id: str,
+        connection_id: str,
+        user: str | None,
+        reached: Callable[[], int],
+        protocol: WireProtocol,
+        is_owner: bool,
+    ) -> AsyncGenerator[Any, None]:
+        """The first messages for a follower of one's own; see `Engine.attach`."""
+        channel = await self._channel_of(row)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol.name)
+        self._connections.open(*about)
+        reader = self._reader(protocol, row, channel, client_id, connection_id, is_owner=is_owner)
+        first = open_at(place, channel, follower, self._replays, self._clock, reader)
+        async with aclosing(first):
+            async for message in first:
+                yield message
+
+    def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
+        """They follow no longer."""
+        self._connections.close(connection_id)
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            channel.unsubscribe(follower)
+            self._left(conversation_id)
+
+    async def stop(self) -> None:
+        """Whoever follows gets what waits for them, and then the end."""
+        for channel in self._channels.all():
+            channel.finish(STOPPED)
+            self._channels.forget(channel.state.conversation_id)
+        await self._connections.stop()
+
+    # --- coming and going ---------------------------------------------------------------------
+
+    async def _channel_of(self, row: ConversationRow) -> Channel:
+        """The channel of a conversation that somebody is about to follow."""
+        name = row.conversation_id
+        self._ownership.check_running()
+        await self._ownership.check_epoch()
+        dying = self._ownership.alive.get(name)
+        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+            await dying.settle()
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels.of(await self._read(name))
+        live = self._ownership.alive.get(name)
+        if live is not None and not channel.is_followed:
+            live.post(i.Came(at=self._clock.now()))
+        self._channels.look_elsewhere(channel, partial(self._ownership.is_ours, name))
+        return channel
+
+    async def _read(self, conversation_id: str) -> ConversationRow:
+        """A conversation as it is in the log that is there."""
+        epoch, row = None, None
+        while epoch != self._store.epoch:
+            epoch = self._store.epoch
+            row = await self._store.conversation(conversation_id)
+            await self._ownership.check_epoch()
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
+
+    def _reader(
+        self,
+        protocol: WireProtocol,
+        row: ConversationRow,
+        channel: Channel,
+        client_id: str,
+        connection_id: str,
+        *,
+        is_owner: bool = True,
+    ) -> Reader:
+        offered = self._agents.capabilities(row.agent, is_owner=is_owner)
+        limits = Limits(
+            self.settings.max_frame_bytes,
+            channel.state.options.max_queue,
+            self.settings.heartbeat_seconds,
+        )
+
+        def opening(start: Start, head: int, now: str) -> Opening:
+            epoch = self._store.epoch
+            return Opening(now, connection_id, client_id, epoch, start, head, offered, limits)
+
+        return Reader(protocol.name, partial(protocol.projector, row), opening)
+
+    def _left(self, conversation_id: str) -> None:
+        channel = self._channels.get(conversation_id)
+        if channel is None or channel.is_followed:
+            return
+        self._channels.stop_looking(conversation_id)
+        live = self._ownership.alive.get(conversation_id)
+        if live is not None:
+            live.post(i.Left(at=self._clock.now()))
+        elif not self._ownership.is_taking(conversation_id):  # else it speaks through this one soon
+            self._channels.forget(conversation_id)

@@ -1,0 +1,305 @@
+"""What this process owns: conversations come to life when they are needed, and are let go again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from turnwire.background import BackgroundTasks
+from turnwire.core.conversation import step
+from turnwire.core.conversation.effects import Tell
+from turnwire.core.conversation.inputs import Recovered
+from turnwire.core.conversation.state import needs_recovery
+from turnwire.core.error_codes import Refused
+from turnwire.core.partials import Partial
+from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.actor.actor import Live
+from turnwire.engine.fanout.channel import Channel, FollowAgain
+from turnwire.engine.fanout.channels import Channels
+from turnwire.engine.fanout.remote_follow import catch_up
+from turnwire.engine.ownership.claims import Claims
+from turnwire.ports import (
+    Claim,
+    Clock,
+    Commit,
+    ConversationRow,
+    Damaged,
+    Fenced,
+    Lease,
+    StorageUnavailable,
+    Store,
+)
+
+__all__ = ["STOPPED", "Ownership", "Revive"]
+
+_log = logging.getLogger("turnwire")
+
+STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
+_REPLACED = partial(FollowAgain, "The log was replaced by another; follow again.")
+
+
+class Revive(Protocol):
+    """Makes a conversation out of its row. Raises Refused where its agent cannot be used."""
+
+    def __call__(
+        self,
+        row: ConversationRow,
+        claim: Claim,
+        lease: Lease,
+        channel: Channel,
+        ended: Callable[[Live], None],
+        partials: list[Partial],
+    ) -> Live: ...
+
+
+class _Door:
+    """Those who want the same conversation go through one after the other."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+
+
+class Ownership:
+    """The conversations that are alive here, each under a claim that is held on to."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        claims: Claims,
+        channels: Channels,
+        background: BackgroundTasks,
+        revive: Revive,
+    ) -> None:
+        self.alive: dict[str, Live] = {}
+        self._stopping = False
+        self._store = store
+        self._clock = clock
+        self._claims = claims
+        self._channels = channels
+        self._background = background
+        self._revive = revive
+        self._doors: dict[str, _Door] = {}
+        self._keeper: asyncio.Task[None] | None = None
+        self._epoch = store.epoch
+        self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
+
+    def is_ours(self, conversation_id: str) -> bool:
+        """Whether what happens in it is told from here, or the log has to be looked at anew."""
+        return (
+            self.notice_epoch() or conversation_id in self.alive or conversation_id in self._doors
+        )
+
+    def is_taking(self, conversation_id: str) -> bool:
+        """Whether it is just being taken over."""
+        return conversation_id in self._doors
+
+    def check_running(self) -> None:
+        """Raises Refused: nothing begins any more."""
+        if self._stopping:
+            raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
+
+    async def stop(self) -> None:
+        """End every agent, and let go of everything."""
+        self._stopping = True
+        await asyncio.gather(*(live.stop() for live in list(self.alive.values())))
+        for live in list(self.alive.values()):
+            await self._claims.release(live.claim)
+        self.alive.clear()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeper
+
+    # --- coming to life, and going ------------------------------------------------------------
+
+    async def activate(self, conversation_id: str) -> Live:
+        """The conversation, owned by this process, and true. Raises Owned and Refused."""
+        await self.check_epoch()
+        live = self.alive.get(conversation_id)
+        if live is not None and not live.dead:
+            return live
+        door = self._doors.setdefault(conversation_id, _Door())
+        door.waiting += 1
+        try:
+            async with door.lock:
+                live = self.alive.get(conversation_id)
+                if live is None or live.dead:
+                    live = await self._take_over(conversation_id)
+        finally:
+            door.waiting -= 1
+            if not door.waiting:
+                del self._doors[conversation_id]
+                self._forget_unless_needed(conversation_id)
+        return live
+
+    def _forget_unless_needed(self, conversation_id: str) -> None:
+        """Whoever followed it may have left while it could not be taken over."""
+        channel = self._channels.get(conversation_id)
+        if channel is not None and not channel.is_followed and conversation_id not in self.alive:
+            self._channels.forget(conversation_id)
+
+    async def wake(self, conversation_id: str) -> Live:
+        """The same, when everything that was left to be done has been done."""
+        live = await self.activate(conversation_id)
+        await live.settle()
+        if live.dead and not self._stopping:  # it was not ours any more
+            live = await self.activate(conversation_id)
+            await live.settle()
+        return live
+
+    async def _take_over(self, conversation_id: str) -> Live:
+        begun = time.monotonic()
+        claim = await self._claims.take(conversation_id)
+        lease = Lease(self._claims.lease / 1000, begun, self._renew)
+        try:
+            row = await self._store.conversation(conversation_id)
+        except Damaged:
+            await self._claims.release(claim)  # whoever repairs it need not wait
+            raise
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        partials = await self._saved_partials(row)
+        if conversation_id in self.alive:  # we had lost it: what its followers knew is void
+            self._channels.forget(conversation_id)
+        channel = self._channels.of(row)
+        while channel.state != row.state:  # another process has written meanwhile
+            await catch_up(channel, self._store, row, iso(self._clock.now()))
+        try:
+            self.check_running()
+            live = self._revive(row, claim, lease, channel, self.rest, partials)
+        except Refused:
+            if not self._stopping:
+                # Where it fails, whoever has it now, or comes next, does it.
+                with suppress(Fenced, StorageUnavailable):
+                    await self._make_true(row, claim, partials)
+            await self._claims.release(claim)  # whoever has the agent need not wait
+            raise
+        self.alive[conversation_id] = live
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
+        live.recover()
+        return live
+
+    async def _saved_partials(self, row: ConversationRow) -> list[Partial]:
+        """What was growing when the last owner died. At rest nothing grows."""
+        if needs_recovery(row.state) or row.state.voices:
+            return await self._store.partials(row.conversation_id)
+        return []
+
+    async def _make_true(self, row: ConversationRow, claim: Claim, partials: list[Partial]) -> None:
+        """Nobody works on it, and its agent cannot be used here: nothing may seem to run."""
+        now = self._clock.now()
+        back = Recovered(at=now, stopping=True, archived=row.archived, partials=partials)
+        state, effects = step(row.state, back)
+        if needs_recovery(row.state) and state != row.state:
+            writes = [write for write in effects.writes if not isinstance(write, Tell)]
+            ended = [partial.block for partial in partials]
+            reach(CrashPoint.STEP_MADE)
+            commit = Commit(
+                *(claim, state, writes, iso(now)),
+                happened=True,
+                is_news=effects.is_news,
+                ended_blocks=ended,
+            )
+            await self._store.commit(commit)
+            reach(CrashPoint.STEP_WRITTEN)
+
+    def rest(self, live: Live) -> None:
+        """If nothing is left to do: forget what the store knows as well."""
+        if not live.dead and (self._stopping or not live.is_idle):
+            return
+        name = live.row.conversation_id
+        if self.alive.get(name) is live:
+            del self.alive[name]
+        channel = self._channels.get(name)
+        if channel is live.channel and (live.dead or not channel.is_followed):
+            channel.finish(STOPPED)
+            self._channels.forget(name)
+        self._background.run(self._claims.release(live.claim))
+
+    # --- holding on ---------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        """Hold on to what is ours, for as long as there is something."""
+        pause = self._claims.lease // 4
+        while self.alive:
+            over = asyncio.Event()
+            cancel = self._clock.call_after(pause, over.set)
+            try:
+                await over.wait()
+            finally:
+                cancel()
+            pause = self._claims.lease // (4 if await self._renew_in_time() else 20)
+            self.notice_epoch()
+        self._keeper = None
+
+    async def _renew_in_time(self) -> bool:
+        """Renews all leases. If the store cannot be reached, ends the agents before their leases end."""
+        leases = [live.lease for live in self.alive.values()]
+        time_left = min((each.left - each.margin for each in leases), default=0.0)
+        least = self._claims.lease / 10_000  # seconds; less after a standstill
+        # Not `asyncio.timeout`: after a standstill of this process it would not see that the store has answered meanwhile.
+        renewing = asyncio.create_task(self._renew())
+        try:
+            is_over, _ = await asyncio.wait([renewing], timeout=max(time_left, least))
+            is_renewed = bool(is_over) and not isinstance(renewing.exception(), StorageUnavailable)
+        finally:
+            renewing.cancel()
+        if is_renewed:
+            renewing.result()  # raises any other error
+        else:
+            for name, live in self.alive.items():
+                # There has to be time for another attempt, and for the agent's end.
+                if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
+                    _log.warning(
+                        "conversation %s: its agent ends. The store is out of reach.", name
+                    )
+        return is_renewed
+
+    async def _renew(self) -> list[Live]:
+        """Renews all leases. Returns what is not ours any more. Raises StorageUnavailable."""
+        ours = {live.claim: live for live in self.alive.values()}
+        begun = time.monotonic()
+        held = await self._claims.renew(list(ours))
+        lost = []
+        for claim, live in ours.items():
+            if claim in held:
+                live.lease.renewed(begun)
+            elif self.alive.get(claim.conversation_id) is live:
+                lost.append(live)
+                live.lose()
+        return lost
+
+    # --- another log in its place -------------------------------------------------------------
+
+    def notice_epoch(self) -> bool:
+        """Whether the log is not the one that it was: then all that anybody knows of it is void."""
+        if self._store.epoch == self._epoch:
+            return False
+        self._epoch = self._store.epoch
+        for channel in self._channels.all():
+            channel.finish(_REPLACED)
+            if channel.state.conversation_id not in self.alive:
+                self._channels.forget(channel.state.conversation_id)
+        self._checking = self._background.run(self._let_go())
+        return True
+
+    async def _let_go(self) -> None:
+        """What we owned may be nobody's now."""
+        with suppress(StorageUnavailable):  # a claim holds until another owner takes it
+            await asyncio.gather(*(live.settle() for live in await self._renew()))
+        self._checking = None
+
+    async def check_epoch(self) -> None:
+        """Go on when what is known is of the log that is there."""
+        self.notice_epoch()
+        if self._checking is not None:
+            await asyncio.shield(self._checking)

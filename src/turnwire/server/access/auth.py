@@ -1,0 +1,139 @@
+"""Who is there: a token in a header, a page's cookie, a ticket, or a user of the application."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.server.access.gate import Gate, header, headers_of
+from turnwire.server.access.keys import OWNER, Keys, Who, page_token
+from turnwire.settings import Authenticate
+
+__all__ = ["PAGE_HEADER", "SUBPROTOCOLS", "Auth", "cookie_name"]
+
+SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc")
+_TICKET = "ticket."
+_PAGE = "page."
+PAGE_HEADER = "X-Turnwire-Page"
+_SAFE = ("GET", "HEAD")
+
+
+class Auth:
+    """Lets people in, or says why not."""
+
+    def __init__(self, gate: Gate, keys: Keys, authenticate: Authenticate | None) -> None:
+        self._gate = gate
+        self._keys = keys
+        self._authenticate = authenticate
+
+    async def who(self, scope: dict[str, Any], host: str) -> Who:
+        """Who sent this request, or opens this WebSocket. Raises Refused."""
+        who = None
+        given = headers_of(scope, b"authorization")
+        if given:
+            who = await self._by_token(given)
+            if who is not None:
+                self._gate.origin(scope, host, without=True)
+        elif ticket := _ticket_in(scope):
+            self._gate.origin(scope, host, without=False)
+            who = await self._keys.take_ticket(ticket)
+        elif cookie := cookie_in(scope, cookie_name(host)):
+            page_key = _page_key_in(scope)
+            if page_key is not None:
+                who = await self._keys.holder(page_token(cookie, page_key), "page")
+            if who is not None:
+                self._gate.origin(scope, host, without=_reads_from_here(scope))
+        if who is None:
+            who = await self._by_application(scope, host)
+        if who is None:
+            raise Refused("UNAUTHORIZED", *_why_not(scope, host))
+        return who
+
+    async def _by_token(self, given: list[str]) -> Who | None:
+        if len(given) != 1:
+            raise Refused("UNAUTHORIZED", "A request has one Authorization header.")
+        token = _bearer_in(given[0])
+        return None if token is None else await self._keys.holder(token, "token")
+
+    async def _by_application(self, scope: dict[str, Any], host: str) -> Who | None:
+        """A user of the application that this one is a part of. It has a key of its own kind."""
+        user = None if self._authenticate is None else await self._authenticate(scope)
+        if user is None:
+            return None
+        if not isinstance(user, str):
+            kind = type(user).__name__
+            raise TypeError(
+                f"Settings.authenticate returns a user's name, a str, or None; not {kind}"
+            )
+        if not user or user == OWNER:
+            raise Refused("FORBIDDEN", "No user of an application is called that.")
+        without = not _browser_adds(scope) or _reads_from_here(scope)
+        self._gate.origin(scope, host, without=without)
+        return Who(user, f"user:{user}")
+
+
+def _why_not(scope: dict[str, Any], host: str) -> list[str]:
+    """What is missing, if the usual words of the refusal would not say it."""
+    if cookie_in(scope, cookie_name(host)) is None or _page_key_in(scope) is not None:
+        return []
+    said = "A cookie alone opens nothing: the page key is missing. Open a new link: turnwire token link"
+    return [said]
+
+
+def _bearer_in(given: str) -> str | None:
+    scheme, _, token = given.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _browser_adds(scope: dict[str, Any]) -> bool:
+    """Whether there is something that could be a key and that a browser adds by itself.
+
+    Cookies, and a password that it has once asked for. Then it matters which page made it do so.
+    """
+    given = headers_of(scope, b"authorization")
+    return bool(headers_of(scope, b"cookie")) or any(_bearer_in(each) is None for each in given)
+
+
+def _reads_from_here(scope: dict[str, Any]) -> bool:
+    """A page that reads from where it came from sends no Origin, but most say that it is so."""
+    if scope["type"] != "http" or scope["method"] not in _SAFE:
+        return False
+    return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
+
+
+def _ticket_in(scope: dict[str, Any]) -> str | None:
+    return _beside_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
+
+
+def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
+    """What a client offers after the subprotocol, such as a ticket."""
+    match scope.get("subprotocols"):
+        case [first, second] if first in SUBPROTOCOLS and second.startswith(prefix):
+            return str(second).removeprefix(prefix)
+        case _:
+            return None
+
+
+def _page_key_in(scope: dict[str, Any]) -> str | None:
+    """The page key: in a header, or where a page cannot send any, in a subprotocol."""
+    if scope["type"] == "http":
+        return header(scope, PAGE_HEADER.lower().encode())
+    return _beside_subprotocol(scope, _PAGE)
+
+
+def cookie_name(host: str) -> str:
+    """Cookies do not know ports, but several servers may run on one machine."""
+    _, _, port = host.rpartition("]")[2].partition(":")
+    return f"turnwire_{port}" if port else "turnwire"
+
+
+def cookie_in(scope: dict[str, Any], name: str) -> str | None:
+    """Return the value of a cookie. The standard library's parser takes quadratic time for hostile ones."""
+    for line in headers_of(scope, b"cookie"):
+        if name not in line:
+            continue
+        for piece in line.split(";"):
+            key, _, value = piece.partition("=")
+            if key.strip() == name:
+                return value.strip().strip('"')
+    return None

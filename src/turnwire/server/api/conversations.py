@@ -1,0 +1,341 @@
+"""Conversations over HTTP: begun, listed, changed, deleted, read and exported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Annotated, TypeAlias
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from turnwire.core.conversation.state import status_of
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import Status
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine.export.jsonl import as_frame, lines_of
+from turnwire.engine.fanout.log_pages import LogItem, in_log_order
+from turnwire.engine.ownership.owners import has_died
+from turnwire.engine.ownership.stored_state import as_it_is
+from turnwire.ports import ConversationRow, Store, StoredEntry
+from turnwire.server.access.keys import Who
+from turnwire.server.access.limits import MOST_PAGE
+from turnwire.server.access.shares import Share
+from turnwire.server.api.responses import (
+    SAFE_HEADERS,
+    json_answer,
+    json_list,
+    number,
+    read_json,
+    word,
+)
+from turnwire.server.new_conversation import (
+    NewConversation,
+    begin,
+    check_mode_for,
+    check_title,
+)
+from turnwire.server.service import Service
+
+__all__ = [
+    "change",
+    "conversation_json",
+    "create",
+    "delete",
+    "export",
+    "fork",
+    "list_all",
+    "messages",
+    "show",
+]
+
+_MOST = 500  # in one answer
+_PIECE = 16 * 1024  # bytes of an export that are sent together
+_MOST_IN_NAME = 60  # characters of a title in the name of a file
+
+
+class ForkedFrom(Struct, frozen=True):
+    """Where a conversation has its beginning from."""
+
+    id: str
+    at_sequence: int  # the last entry that both have
+
+
+class ConversationJson(Struct, frozen=True, omit_defaults=True):
+    """A conversation, as programs get it."""
+
+    id: str
+    agent: str
+    created_at: str
+    updated_at: str
+    head: int
+    status: Status
+    title: str | None = None
+    user: str | None = None  # whose it is; absent: the owner's of the data
+    cwd: str | None = None
+    archived: bool = False
+    forked_from: ForkedFrom | None = None  # absent: it began by itself
+
+
+class ForkJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where to fork, and what the new conversation is called."""
+
+    at_sequence: Annotated[int, Meta(ge=0, lt=1 << 53)] | None = None  # none: as far as it is whole
+    title: str | None = None  # none: as the other one
+
+
+class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change; what is absent stays."""
+
+    title: str | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    permission_mode: str | UnsetType = UNSET
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
+
+
+def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
+    """As it is: one whose process was killed seems to run, and does not."""
+    state = as_it_is(row, service.engine.clock.now(), has_died)
+    return ConversationJson(
+        row.conversation_id,
+        row.agent,
+        row.created_at,
+        row.updated_at,
+        row.head,
+        status_of(state),
+        row.title,
+        row.user,
+        row.cwd,
+        row.archived,
+        _forked_from(row),
+    )
+
+
+def _forked_from(row: ConversationRow) -> ForkedFrom | None:
+    if row.parent_id is None or row.forked_at is None:
+        return None
+    return ForkedFrom(row.parent_id, row.forked_at)
+
+
+async def create(service: Service, request: Request, who: Who) -> Response:
+    """POST /api/conversations"""
+    new = await read_json(request, NewConversation, service.settings)
+    talk = await begin(service, who, new)
+    return json_answer(conversation_json(service, talk.row), 201)
+
+
+async def fork(service: Service, request: Request, who: Who) -> Response:
+    """POST /api/conversations/{id}/fork"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    wanted = await read_json(request, ForkJson, service.settings)
+    title = None if wanted.title is None else check_title(wanted.title)
+    agent = service.engine.agents.get(talk.row.agent)
+    modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
+    await service.check_room(who, conversations=1)
+    async with service.shares.of(who).costly():
+        made = await talk.fork(
+            wanted.at_sequence, title=title, user=who.name, permission_modes=modes
+        )
+    service.news.tell(made.id, made.row.user)
+    return json_answer(conversation_json(service, made.row), 201)
+
+
+async def list_all(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations"""
+    limit = number(request, "limit", 50, least=1, most=_MOST)
+    offset = number(request, "offset", 0)
+    archived = word(request, "archived") in ("true", "1")
+    rows = await service.store.conversations(
+        user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
+    )
+    return await json_list("conversations", rows, partial(conversation_json, service))
+
+
+async def show(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    return json_answer(conversation_json(service, talk.row))
+
+
+async def change(service: Service, request: Request, who: Who) -> Response:
+    """PATCH /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    wanted = await read_json(request, ChangesJson, service.settings)
+    title = UNSET if wanted.title is UNSET else check_title(wanted.title)
+    chosen = {
+        "model": wanted.model,
+        "permission_mode": wanted.permission_mode,
+        "max_thinking_tokens": wanted.max_thinking_tokens,
+    }
+    if wanted.permission_mode is not UNSET:
+        check_mode_for(service.engine.agents, talk.row.agent, wanted.permission_mode, who)
+    if any(value is not UNSET for value in chosen.values()):
+        await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
+    if title is not UNSET:
+        await talk.rename(title, user=who.name)
+    if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
+        await service.store.change(talk.id, archived=wanted.archived)
+        service.news.tell(talk.id, talk.row.user)  # at once: an agent may take its time to end
+        if wanted.archived:
+            service.cut(talk.id)
+            await service.engine.end(talk.id, reason="archived")
+        await service.engine.look_after(talk.id)
+        service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
+    changed = await service.talk(talk.id, who, closed=True)
+    return json_answer(conversation_json(service, changed.row))
+
+
+async def delete(service: Service, request: Request, who: Who) -> Response:
+    """DELETE /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    service.cut(talk.id)
+    left = await service.engine.remove(talk.id, by=who.name)
+    service.news.tell(talk.id, talk.row.user)
+    if left is not None:
+        return json_answer({"left": left})
+    return Response(status_code=204, headers=SAFE_HEADERS)
+
+
+async def messages(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/messages: each as the payload of a message.replay."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    after = number(request, "after", 0) or 0
+    before = number(request, "before", None)
+    limit = number(request, "limit", 50, least=1, most=_MOST) or 50
+    # Without `after` the newest are wanted: those that a client with a tail puts before its own.
+    newest = word(request, "after") is None
+    found = await service.store.entries(
+        talk.id, after=after, before=before, limit=limit, newest=newest, size=MOST_PAGE
+    )
+    head, epoch = talk.row.head, service.store.epoch
+    last = head if before is None else min(head, before - 1)
+    return await json_list(
+        "messages",
+        await _with_ends(service, talk.id, found),
+        lambda each: f.Replay(_number_of(each), as_frame(each, talk.id)),  # type: ignore[arg-type]
+        head=head,
+        epoch=epoch,
+        # A page may end before its limit, so its length does not tell.
+        has_more=bool(found) and (found[0].sequence > 1 if newest else found[-1].sequence < last),
+    )
+
+
+async def _with_ends(
+    service: Service, conversation_id: str, found: list[StoredEntry]
+) -> list[LogItem]:
+    """Returns the entries with the ends of the turns that ended among them, as a replay has them."""
+    if not found:
+        return []
+    first, last = found[0].sequence, found[-1].sequence
+    ends = await service.store.turns(conversation_id, since=first, before=last + 1)
+    return list(in_log_order(found, ends))
+
+
+def _number_of(item: LogItem) -> int | None:
+    return item.sequence if isinstance(item, StoredEntry) else None
+
+
+async def export(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/export: what `turnwire import` reads, or what people read."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    form = word(request, "format") or "jsonl"
+    if form not in _EXPORTS:
+        known = ", ".join(_EXPORTS)
+        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}; there is: {known}.")
+    write, media_type, ending = _EXPORTS[form]
+    saved_as = _attachment(talk.row.title, ending)
+    headers = {**SAFE_HEADERS, "Content-Disposition": saved_as}
+    share, held = service.shares.of(who), AsyncExitStack()
+    await held.enter_async_context(share.costly())
+    pieces = _counted(write(service.store, talk.row), share)
+    return _Export(pieces, held, headers, media_type)
+
+
+class _Export(StreamingResponse):
+    """An export that has its turn at something costly until it is sent."""
+
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        held: AsyncExitStack,
+        headers: dict[str, str],
+        media_type: str,
+    ) -> None:
+        super().__init__(pieces, 200, headers, media_type)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._held:
+            await super().__call__(scope, receive, send)
+
+
+async def _counted(pieces: AsyncIterator[bytes], share: Share) -> AsyncIterator[bytes]:
+    """The same pieces; the time that it takes to make them is counted."""
+
+    async def following() -> bytes | None:
+        return await anext(pieces, None)
+
+    while (piece := await share.timed(following())) is not None:
+        yield piece
+
+
+def _attachment(title: str | None, ending: str) -> str:
+    """The header that names a file: by its title, for browsers old and new (RFC 6266)."""
+    # What no file system takes, and what cannot be seen, goes.
+    seen = "".join(each if each.isprintable() else " " for each in title or "")
+    name = (
+        " ".join(re.sub(r'[/\\:*?"<>|%]', " ", seen).split())
+        .strip(". ")[:_MOST_IN_NAME]
+        .strip(". ")
+    )
+    name = name or "conversation"
+    if name.isascii():
+        return f'attachment; filename="{name}.{ending}"'
+    return (
+        f"attachment; filename=\"conversation.{ending}\"; filename*=UTF-8''{quote(name)}.{ending}"
+    )
+
+
+async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for piece in _together(
+        msgspec.json.encode(line) + b"\n" async for line in lines_of(store, row)
+    ):
+        yield piece
+
+
+async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    from turnwire.engine.export.markdown import markdown_of  # only for those who want one
+
+    texts = markdown_of(store, row)
+    async for piece in _together(text.encode(errors="replace") async for text in texts):
+        yield piece
+
+
+async def _together(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Lines in pieces that are worth being sent, and small enough for a client that reads slowly."""
+    waiting: list[bytes] = []
+    size = 0
+    async for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+_Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
+
+# By `format`: what writes it, its type, and how the name of the file ends.
+_EXPORTS: dict[str, tuple[_Write, str, str]] = {
+    "jsonl": (_lines, "application/x-ndjson", "jsonl"),
+    "markdown": (_markdown, "text/markdown; charset=utf-8", "md"),
+}

@@ -1,0 +1,210 @@
+"""The HTTP interface: its addresses, and the door that every request goes through."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from turnwire.core.error_codes import Refused
+from turnwire.errors import TurnwireError
+from turnwire.server.access.auth import cookie_name
+from turnwire.server.access.keys import Who
+from turnwire.server.api import (
+    changes,
+    controls,
+    conversations,
+    inbox_search_blobs,
+    inspector,
+    page,
+)
+from turnwire.server.api.cors import is_preflight, preflight_answer, telling
+from turnwire.server.api.problems import refusal_of
+from turnwire.server.api.responses import json_answer, not_allowed, not_found, problem, read_json
+from turnwire.server.service import Service
+
+__all__ = ["Door", "make_router"]
+
+_log = logging.getLogger("turnwire")
+
+_Handler: TypeAlias = Callable[[Service, Request], Awaitable[Response]]
+_Guarded: TypeAlias = Callable[[Service, Request, Who], Coroutine[Any, Any, Response]]
+
+_HOST = "turnwire.host"  # in a scope: the name that the request calls us by
+
+# Every address for those who are let in: the path, the method and what it does.
+API: list[tuple[str, str, _Guarded]] = [
+    ("/api/conversations", "POST", conversations.create),
+    ("/api/conversations", "GET", conversations.list_all),
+    ("/api/conversations/{id}", "GET", conversations.show),
+    ("/api/conversations/{id}", "PATCH", conversations.change),
+    ("/api/conversations/{id}", "DELETE", conversations.delete),
+    ("/api/conversations/{id}/fork", "POST", conversations.fork),
+    ("/api/conversations/{id}/messages", "GET", conversations.messages),
+    ("/api/conversations/{id}/messages/{sequence}", "GET", inspector.layers),
+    ("/api/conversations/{id}/export", "GET", conversations.export),
+    ("/api/conversations/{id}/rewind", "POST", controls.rewind),
+    ("/api/conversations/{id}/control", "POST", controls.control),
+    ("/api/conversations/{id}/mcp", "GET", controls.mcp),
+    ("/api/conversations/{id}/context", "GET", controls.context),
+    ("/api/conversations/{id}/models", "GET", controls.models),
+    ("/api/conversations/{id}/commands", "GET", controls.commands),
+    ("/api/budget", "GET", inbox_search_blobs.budget),
+    ("/api/search", "GET", inbox_search_blobs.search),
+    ("/api/inbox", "GET", inbox_search_blobs.inbox),
+    ("/api/inbox/{item}/answer", "POST", inbox_search_blobs.answer),
+    ("/api/changes", "GET", changes.changes),
+    ("/api/agents", "GET", inbox_search_blobs.agents),
+    ("/api/blobs", "POST", inbox_search_blobs.put_blob),
+    ("/api/blobs/{blob_id}", "GET", inbox_search_blobs.get_blob),
+    ("/api/tickets", "POST", inbox_search_blobs.ticket),
+    ("/api/audit", "GET", inbox_search_blobs.audit),
+]
+
+_MOST_PARAMETERS = 100  # of an address: to parse thousands takes long
+_PAGE_SECONDS = 30 * 24 * 3600
+
+
+def make_router(service: Service) -> Door:
+    """All addresses of one server."""
+    by_path: dict[str, dict[str, _Handler]] = {}
+    for path, method, guarded in API:
+        by_path.setdefault(path, {})[method] = _guarded(guarded)
+    for path, method, handler in OPEN:
+        by_path.setdefault(path, {})[method] = handler
+    routes = [Route(path, _Place(service, methods)) for path, methods in by_path.items()]
+    return Door(service, Router(routes, default=_nowhere, redirect_slashes=False))
+
+
+class Door:
+    """What every request goes through, wherever it wants to go: it has to call us by our name."""
+
+    def __init__(self, service: Service, inside: Router) -> None:
+        self._service = service
+        self._inside = inside
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gate = self._service.gate
+        try:
+            scope[_HOST] = gate.host(scope)
+        except Refused as refused:
+            await problem(refused)(scope, receive, send)
+            return
+        if scope.get("query_string", b"").count(b"&") >= _MOST_PARAMETERS:
+            said = f"No more than {_MOST_PARAMETERS} parameters in an address."
+            await problem(Refused("INVALID_PAYLOAD", said))(scope, receive, send)
+            return
+        origin = gate.page(scope)
+        if gate.knows_pages:
+            send = telling(origin, send)
+        if origin is not None and is_preflight(scope):
+            await preflight_answer()(scope, receive, send)
+        else:
+            await self._inside(scope, receive, send)
+
+
+class _Place:
+    """One address, and what each method does there. Nothing that goes wrong there gets out."""
+
+    def __init__(self, service: Service, methods: dict[str, _Handler]) -> None:
+        self._service = service
+        self._methods = methods
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        answer = await self._answer(request)
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        handler = self._methods.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            return not_allowed(request.method, [*self._methods])
+        try:
+            return await handler(self._service, request)
+        except TurnwireError as error:
+            return problem(refusal_of(error))
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.url.path)
+            return problem(Refused("INTERNAL_ERROR"))
+
+
+def _guarded(handler: _Guarded) -> _Handler:
+    """For those who are let in. Nobody gets past this without being known."""
+
+    async def handle(service: Service, request: Request) -> Response:
+        who = await service.auth.who(dict(request.scope), request.scope[_HOST])
+        share = service.shares.of(who)
+        share.count_request()
+        metered = Request(request.scope, share.metered(request.receive))
+        return await share.timed(handler(service, metered, who))
+
+    return handle
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    said = "There is nothing at this address."
+    headers = Headers(scope=scope)
+    answer = not_found(said)
+    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person
+        answer = page.notice(scope.get("root_path", ""), "Not here", said, 404)
+    await answer(scope, receive, send)
+
+
+async def _health(service: Service, request: Request) -> Response:
+    """GET /healthz: the server answers, and for how long it could not at most."""
+    pause = round(service.watchdog.longest * 1000)
+    return json_answer({"status": "ok", "longest_pause_ms": pause})
+
+
+async def _ready(service: Service, request: Request) -> Response:
+    """GET /readyz: the store can be read and written."""
+    await service.check_store()
+    return json_answer({"status": "ready"})
+
+
+class _Entering(Struct, forbid_unknown_fields=True):
+    link: str
+
+
+async def _enter(service: Service, request: Request) -> Response:
+    """POST /enter: a link that was shown at the start becomes a cookie and a page key, once.
+
+    GET is the page, which does that: whatever looks at a link without being asked does not use it up.
+    """
+    host = request.scope[_HOST]
+    service.gate.origin(request.scope, host, without=True)
+    wish = await read_json(request, _Entering, service.settings)
+    entered = await service.keys.enter(wish.link)
+    if entered is None:
+        said = "This link was used, or its time is over. Make another: turnwire token link"
+        raise Refused("FORBIDDEN", said)
+    cookie, page_key, token = entered
+    answer = json_answer({"page_key": page_key}, 201)
+    answer.set_cookie(
+        cookie_name(host),
+        cookie,
+        max_age=_PAGE_SECONDS,
+        path=f"{request.scope.get('root_path', '')}/",
+        secure=request.url.scheme == "https" or service.public.is_secure(host),
+        httponly=True,
+        samesite="strict",
+    )
+    service.write_down("entered", Who(token.user, token.token_id))
+    return answer
+
+
+# Every address for anybody who calls us by our name.
+OPEN: list[tuple[str, str, _Handler]] = [
+    ("/healthz", "GET", _health),
+    ("/readyz", "GET", _ready),
+    ("/enter", "POST", _enter),
+    ("/assets/{name}", "GET", page.asset),
+    *((path, "GET", page.page) for path in page.PAGES),
+]

@@ -1,0 +1,147 @@
+"""A new conversation, whichever door it is asked for at: what may be chosen, and by whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from turnwire.core.error_codes import Refused
+from turnwire.engine import Talk
+from turnwire.ports import Agent, AgentCapabilities
+from turnwire.server.access.keys import Who, digest_of
+from turnwire.server.access.limits import MOST_PATH
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
+
+__all__ = ["NewConversation", "begin", "check_mode_for", "check_title", "open_roots", "options_for"]
+
+_BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
+
+
+class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a conversation begins with."""
+
+    agent: str | None = None
+    title: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}
+
+
+async def begin(
+    service: Service,
+    who: Who,
+    new: NewConversation,
+    *,
+    resume: str | None = None,
+    own_id: str | None = None,
+) -> Talk:
+    """Begin one. `resume`: with this session of the agent's own. Raises Refused.
+
+    `own_id`: the client's. Whoever asks again under it comes into the one that was begun.
+    """
+    name = new.agent or service.usual_agent
+    agent = service.engine.agents.get(name)
+    if agent is None and new.agent is not None:  # which no waiting would help
+        known = ", ".join(sorted(service.engine.agents)) or "none"
+        raise Refused("INVALID_PAYLOAD", f"There is no agent {name!r}; there is: {known}.")
+    if agent is not None:
+        able = agent.capabilities
+        choice = options_for(able, who)
+        for option in new.options:
+            if option not in choice:
+                there = ", ".join(sorted(choice))
+                said = f"{name} has no option {option!r} that you may choose; there is: {there}."
+                raise Refused("INVALID_PAYLOAD", said)
+        if new.permission_mode is not None:
+            check_mode_for(service.engine.agents, name, new.permission_mode, who)
+    title = None if new.title is None else check_title(new.title)
+    if resume is not None and not who.is_owner:
+        # An agent knows its sessions by their names alone, not whose they are.
+        said = "Only the owner of the data may go on with a session from elsewhere."
+        raise Refused("FORBIDDEN", said)
+    options = new.options
+    most, wanted = service.settings.budget_usd_per_conversation, options.get(_BUDGET)
+    if most is not None and isinstance(wanted, int | float):  # less is for anyone to choose
+        options = {**options, _BUDGET: min(wanted, most)}
+    conversation_id = None if own_id is None else _id_for(who, own_id)
+    await service.check_room(who, conversations=1)
+    try:
+        talk = await service.engine.create(
+            name,
+            conversation_id=conversation_id,
+            user=who.user,
+            title=title,
+            cwd=await asyncio.to_thread(_directory, new.cwd, service),  # a disk may be slow
+            model=new.model,
+            permission_mode=new.permission_mode,
+            options=options,
+            native_session_id=resume,
+        )
+    except Refused as refused:
+        if conversation_id is None or refused.data.get("conversation_id") != conversation_id:
+            raise
+        return await service.talk(conversation_id, who)  # it was begun before
+    service.news.tell(talk.id, talk.row.user)
+    service.write_down("created", who, talk.id, agent=name)
+    return talk
+
+
+def check_title(title: str) -> str:
+    """A title that somebody chose. Raises Refused."""
+    if not 0 < len(title.strip()) <= 500:
+        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    return title.strip()
+
+
+def _id_for(who: Who, own_id: str) -> str:
+    """Always the same one, and nobody else's. So there is nothing to be kept for it."""
+    return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
+
+
+def options_for(able: AgentCapabilities, who: Who) -> list[str]:
+    """The agent's options that somebody may choose over the wire."""
+    own = able.owner_options if who.is_owner else []
+    return list(dict.fromkeys([*able.options, *own, _BUDGET]))
+
+
+def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) -> None:
+    """Raises Refused where the mode is the owner's to choose. One that is none is refused later."""
+    able = agents[name].capabilities if name in agents else AgentCapabilities()
+    if mode in able.owner_permission_modes and not who.is_owner:
+        there = ", ".join(able.permission_modes) or "none"
+        said = f"Only the owner of the data may choose {mode!r}; there is: {there}."
+        raise Refused("FORBIDDEN", said)
+
+
+def open_roots(roots: Sequence[Path]) -> str:
+    """Says which directories are open to agents. Every user may choose among them."""
+    if not roots:
+        return "No directory is open to them: the setting `roots` is empty."
+    return f"Choose a directory below {', '.join(map(str, roots))} (the setting `roots`)."
+
+
+def _directory(cwd: str | None, service: Service) -> str | None:
+    """Where the agent works: below a directory in which it may. Links are followed first."""
+    if cwd is None:
+        return str(service.roots[0]) if service.roots else None
+    if "\0" in cwd or not cwd.startswith(("/", "~")):
+        raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
+    if len(cwd) > MOST_PATH:
+        raise Refused("INVALID_PAYLOAD", f"`cwd` has more than {MOST_PATH} characters.")
+    try:
+        path = Path(cwd).expanduser().resolve()
+        is_there = path.is_dir()
+    except (OSError, RuntimeError) as error:  # no such user, links in a circle, too long
+        raise Refused("INVALID_PAYLOAD", f"`cwd` leads nowhere: {error}") from None
+    if not any(path.is_relative_to(root) for root in service.roots):
+        raise Refused("FORBIDDEN", f"Agents may not work there. {open_roots(service.roots)}")
+    if not is_there:
+        raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
+    return str(path)

@@ -1,0 +1,203 @@
+"""A client's frame, carried out: what is asked of the conversation, and the answer as a frame."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from turnwire.core.content import Content
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.engine import Answer, Talk
+from turnwire.server.access.keys import Who
+from turnwire.server.access.limits import MOST_ID, MOST_PATH, MOST_PATHS
+from turnwire.server.new_conversation import check_mode_for, open_roots
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
+
+__all__ = ["ack_of", "carry_out", "check_id", "put_back", "type_of"]
+
+_ACKS: dict[type, type[f.Frame]] = {
+    c.SendMessage: f.MessageAck,
+    c.InputResponse: f.InputResponseAck,
+    c.PermissionResponse: f.PermissionResponseAck,
+    c.Interrupt: f.InterruptAck,
+    c.QueueCommand: f.QueueAck,
+    c.Rewind: f.RewindAck,
+    c.SetModel: f.SetModelAck,
+    c.SetPermissionMode: f.SetPermissionModeAck,
+    c.SetMaxThinkingTokens: f.SetMaxThinkingTokensAck,
+    c.ControlCommand: f.ControlAck,
+}
+
+
+def type_of(command: c.ClientFrame) -> str:
+    """The frame's name on the wire."""
+    return cast("str", command.__struct_config__.tag)
+
+
+def check_id(own_id: str | None) -> None:
+    """Raises Refused if a client's own id is too long to be kept."""
+    if own_id is not None and len(own_id) > MOST_ID:
+        said = f"`client_message_id` has {len(own_id)} characters; it may have {MOST_ID}."
+        raise Refused("INVALID_PAYLOAD", said)
+
+
+def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: str) -> f.Frame:
+    """The one answer to a frame that was taken."""
+    ack = answer.ack
+    told = p.Accepted(
+        command.client_message_id,
+        answer.duplicate,
+        ack.turn_id,
+        ack.queue_id,
+        ack.held,
+        ack.request_id,
+        ack.delivered_as,
+        ack.outcome,
+        command.payload.model if isinstance(command, c.SetModel) else None,
+        ack.mode,
+        ack.files,
+        ack.failed,
+        ack.max_thinking_tokens,
+        ack.result,
+    )
+    return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
+
+
+def put_back(answer: Answer) -> dict[str, list[str] | None]:
+    """What became of files, where there is no frame to say it in."""
+    ack = answer.ack
+    return {"files": ack.files} | ({"failed": ack.failed} if ack.failed else {})
+
+
+async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
+    """Ask the conversation for it. Raises Refused."""
+    check_id(command.client_message_id)
+    offered = service.engine.capabilities(talk.row.agent)
+    name = type_of(command)
+    if name not in offered.commands:
+        raise Refused("NOT_SUPPORTED", type=name)
+    user, own_id = who.name, command.client_message_id
+    match command:
+        case c.SendMessage(payload=said):
+            content = await _content(said.content, offered, talk, who, service)
+            return await talk.send(content, user=user, client_message_id=own_id)
+        case c.InputResponse(payload=answer):
+            await service.check_room(who)
+            return await talk.answer(
+                answer.question_id,
+                answer.answer,
+                resume_task=answer.resume_task,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.PermissionResponse(payload=choice):
+            await service.check_room(who)
+            return await talk.decide(
+                choice.request_id,
+                choice.decision,
+                reason=choice.reason,
+                updated_input=choice.updated_input,
+                remember=choice.remember,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.Interrupt(payload=stop):
+            return await talk.interrupt(
+                stop.turn_id, queue=stop.queue, user=user, client_message_id=own_id
+            )
+        case c.QueueCommand(payload=change):
+            new: str | list[Content] | None = None
+            if change.content is not None:
+                new = await _content(change.content, offered, talk, who, service)
+            return await talk.change_queue(
+                change.action,
+                change.queue_id,
+                content=new,
+                before=change.before,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.Rewind(payload=to):
+            return await talk.rewind_files(
+                to.message_sequence, dry_run=to.dry_run, user=user, client_message_id=own_id
+            )
+        case c.SetModel(payload=model):
+            return await talk.set_model(model.model, user=user, client_message_id=own_id)
+        case c.SetPermissionMode(payload=mode):
+            check_mode_for(service.engine.agents, talk.row.agent, mode.mode, who)
+            return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
+        case c.SetMaxThinkingTokens(payload=most):
+            return await talk.set_max_thinking_tokens(
+                most.max_thinking_tokens, user=user, client_message_id=own_id
+            )
+        case c.ControlCommand(payload=control):
+            return await talk.control(control, user=user, client_message_id=own_id)
+        case _:  # an agent lists it, but conversations cannot do it
+            raise Refused("NOT_SUPPORTED", type=name)
+
+
+async def _content(
+    said: str | list[c.SentContent],
+    offered: p.Capabilities,
+    talk: Talk,
+    who: Who,
+    service: Service,
+) -> str | list[Content]:
+    """What was sent, if this user may store and refer to it, and this agent can read it."""
+    await service.check_room(who, _size_of(said))
+    if isinstance(said, str):
+        return said
+    for part in said:
+        if isinstance(part, c.SentImage) and not offered.images:
+            raise Refused("NOT_SUPPORTED", "This agent takes no pictures.", type="user.message")
+        if part.blob is not None:
+            await service.readable_blob(part.blob.blob_id, who)
+    paths = [part.path for part in said if isinstance(part, c.SentFile)]
+    if paths:
+        await asyncio.to_thread(_check_paths, paths, talk.row.cwd, service)
+    return cast("list[Content]", said)
+
+
+def _size_of(said: str | list[c.SentContent]) -> int:
+    """About how many bytes are stored of it; a picture that is a blob is stored already."""
+    if isinstance(said, str):
+        return len(said)
+    size = 0
+    for part in said:
+        match part:
+            case c.SentText(text=text) | c.SentImage(data=str(text)) | c.SentFile(path=text):
+                size += len(text)
+            case _:
+                pass
+    return size
+
+
+def _check_paths(paths: list[str], cwd: str | None, service: Service) -> None:
+    """Raises Refused. Looks at the file system, which may be slow: to be called in a thread."""
+    if sum(map(len, paths)) > MOST_PATHS:
+        said = f"The paths of a message have no more than {MOST_PATHS} characters in all."
+        raise Refused("INVALID_PAYLOAD", said)
+    for path in paths:
+        _check_path(path, cwd, service)
+
+
+def _check_path(path: str, cwd: str | None, service: Service) -> None:
+    if "\0" in path:
+        raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
+    if len(path) > MOST_PATH:
+        raise Refused("INVALID_PAYLOAD", f"A path has no more than {MOST_PATH} characters.")
+    try:
+        # An agent that was given no directory works in the first of these.
+        where = Path(*service.roots[:1], cwd or "", path).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
+    if not any(where.is_relative_to(root) for root in service.roots):
+        said = f"{path!r} is not below a directory that agents may work in."
+        said += f" {open_roots(service.roots)}"
+        raise Refused("FORBIDDEN", said)

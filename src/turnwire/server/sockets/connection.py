@@ -1,0 +1,129 @@
+"""A client of protocol v2 on its WebSocket: what it is sent, and what it asks for."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.codec import read_command
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine import Talk
+from turnwire.engine.fanout.follow import Place
+from turnwire.errors import TurnwireError
+from turnwire.server.access.keys import Who
+from turnwire.server.api.problems import error_frame, refusal_of
+from turnwire.server.sockets.commands import ack_of, carry_out, check_id
+from turnwire.server.sockets.outlet import Gone, Send, Wire
+from turnwire.server.sockets.peer import Client
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
+
+__all__ = ["Connection"]
+
+_log = logging.getLogger("turnwire")
+
+
+class Connection(Client):
+    """One conversation, from a place in its log on."""
+
+    conversation_id: str
+    id_name = "client_message_id"
+
+    def __init__(
+        self, service: Service, talk: Talk, place: Place, who: Who, send: Send, wire: Wire | None
+    ) -> None:
+        super().__init__(service, who, send, wire)
+        self.conversation_id = talk.id
+        self._talk = talk
+        self._place = place
+
+    async def open(self) -> None:
+        """What was missed, and how things are."""
+        first = self.service.engine.attach(
+            self._talk.row,
+            self._place,
+            self.outlet,
+            client_id=self.who.client_id,
+            connection_id=self.connection_id,
+            user=self.who.name,
+            is_owner=self.who.is_owner,
+            reached=lambda: self.outlet.reached,
+        )
+        try:
+            async with aclosing(first):
+                async for sent in first:
+                    await self.outlet.send_first(sent)
+            await self.outlet.release()
+        except Gone:
+            pass  # reading will say so
+        except TurnwireError as error:
+            self.end(error)
+
+    def leave(self) -> None:
+        """Follow no longer."""
+        self.service.engine.detach(self.conversation_id, self.outlet, self.connection_id)
+
+    # --- what the client asks for ---------------------------------------------------------------
+
+    async def take(self, value: Any) -> None:
+        """Carry a frame out, and answer it."""
+        command = read_command(value)
+        if isinstance(command, c.Heartbeat):
+            check_id(command.client_message_id)
+            self.outlet.put(self._beat(command.client_message_id))
+        elif isinstance(command, c.Rewind | c.ControlCommand):
+            self.do_beside(self._carry_out(command))  # the agent answers, and may take its time
+        else:
+            await self._carry_out(command)
+
+    async def _carry_out(self, command: c.ClientFrame) -> None:
+        answered = False
+
+        def accepted(answer: Any) -> None:
+            nonlocal answered
+            answered = True
+            self._put(ack_of(command, answer, self.conversation_id, self.now()))
+
+        try:
+            talk = self._talk.telling(accepted)
+            await carry_out(command, talk, self.who, self.service)
+        except TurnwireError as error:
+            told = refusal_of(error)
+            if isinstance(command, c.InputResponse) and "request_id" in told.data:
+                told.data["question_id"] = told.data.pop("request_id")
+            if not answered:
+                self._put(error_frame(told, *self._here(), command.client_message_id))
+            if told.code == "CONVERSATION_NOT_FOUND":
+                self.end(told)
+        except Exception:
+            _log.exception("conversation %s: a frame failed", self.conversation_id)
+            if not answered:
+                defect = Refused("INTERNAL_ERROR")
+                self._put(error_frame(defect, *self._here(), command.client_message_id))
+
+    # --- what it is told -------------------------------------------------------------------------
+
+    def error(self, refused: Refused) -> Sent:
+        """A refusal, or the reason why it ends."""
+        return Sent(error_frame(refused, *self._here()))
+
+    def heartbeat(self) -> Sent:
+        """A sign of life."""
+        return self._beat(None)
+
+    def _beat(self, client_message_id: str | None) -> Sent:
+        name, now = self._here()
+        payload = p.HeartbeatAck(client_message_id)
+        return Sent(f.SessionHeartbeatAck(name, None, None, now, None, payload))
+
+    def _put(self, frame: f.Frame) -> None:
+        self.outlet.put(Sent(frame))
+
+    def _here(self) -> tuple[str, str]:
+        return self.conversation_id, self.now()

@@ -1,0 +1,210 @@
+"""The WebSockets: who connects to what, and whether they may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.core.times import iso
+from turnwire.dialects.v2.address import Address
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine.fanout.follow import Place
+from turnwire.errors import TurnwireError
+from turnwire.server.access.auth import SUBPROTOCOLS
+from turnwire.server.access.keys import Who
+from turnwire.server.api.problems import error_frame, refusal_of
+from turnwire.server.api.responses import problem
+from turnwire.server.rpc.connection import RpcConnection, rpc_error
+from turnwire.server.sockets.backlog import Outgoing
+from turnwire.server.sockets.connection import Connection
+from turnwire.server.sockets.hub import Seat
+from turnwire.server.sockets.outlet import Send, Wire
+
+if TYPE_CHECKING:
+    from turnwire.engine import Talk
+    from turnwire.server.service import Service
+
+__all__ = ["WIRE", "serve_socket"]
+
+WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
+_RPC = ("/ws/rpc", "/ws")
+_OF_STRANGERS = ("UNAUTHORIZED", "FORBIDDEN")
+_GOODBYE = 2.0  # seconds that somebody who is turned away has to go
+_log = logging.getLogger("turnwire")
+
+
+async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    """One WebSocket, from its request to its end."""
+    message = await receive()
+    if message["type"] != "websocket.connect":
+        return
+    with ExitStack() as unknown:
+        who = None
+        try:
+            unknown.enter_context(service.hub.stranger(_client_address(scope)))
+        except Refused as refused:
+            # Strangers do not keep a user out who has the same address, perhaps a proxy's.
+            who = await _known(service, scope)
+            if who is None:
+                await _not_now(refused, scope, receive, send)
+                return
+        offered = scope.get("subprotocols") or []
+        chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
+        await send({"type": "websocket.accept", "subprotocol": chosen})
+        wire = (scope.get("extensions") or {}).get(WIRE)
+        if _address(scope).partition("?")[0] in _RPC:
+            await _serve_rpc(service, scope, receive, send, wire, unknown, who)
+        else:
+            await _serve_v2(service, scope, receive, send, wire, unknown, who)
+
+
+async def _serve_v2(
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
+    who: Who | None,
+) -> None:
+    """`unknown` is held until the client is let in, or gone. `who`: the user, if known already."""
+    address = Address.of(_address(scope))
+    with ExitStack() as held:
+        try:
+            who, talk, place, seat = await _let_in(service, scope, address, held, who)
+        except Exception as error:
+            held.close()
+            refused = _why(error, service, scope)
+            name = address.conversation_id if address is not None else ""
+            now = iso(service.engine.clock.now())
+            await _turn_away(refused, Sent(error_frame(refused, name, now)), send, wire)
+            return
+        unknown.close()
+        connection = Connection(service, talk, place, who, send, wire)
+        about = {"connection_id": connection.connection_id, "token_id": who.token_id}
+        audit = service.connection_audit
+        service.hub.add(connection, seat)
+        is_written = audit.connected(who, talk.id, **about)
+        try:
+            await connection.run(receive)
+        finally:
+            service.hub.remove(connection)
+            if is_written:
+                audit.disconnected(who, talk.id, **about, code=connection.code)
+
+
+async def _serve_rpc(
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
+    who: Who | None,
+) -> None:
+    with ExitStack() as held:
+        try:
+            who = who or await service.auth.who(scope, service.gate.host(scope))
+            service.hub.count_connect(who)
+            seat = held.enter_context(service.hub.place(who))
+            service.shares.of(who).check()
+        except Exception as error:
+            refused = _why(error, service, scope)
+            await _turn_away(refused, rpc_error(refused), send, wire)
+            return
+        unknown.close()
+        connection = RpcConnection(service, who, send, wire)
+        service.hub.add(connection, seat)
+        try:
+            await connection.run(receive)
+        finally:
+            service.hub.remove(connection)
+
+
+def _address(scope: dict[str, Any]) -> str:
+    """The address as it was sent, below where this application is mounted."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1")
+    root = scope.get("root_path", "")
+    if root and path.startswith(root):
+        path = path[len(root) :]
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+async def _let_in(
+    service: Service,
+    scope: dict[str, Any],
+    address: Address | None,
+    held: ExitStack,
+    who: Who | None,
+) -> tuple[Who, Talk, Place, Seat]:
+    """Raises what a client is told instead of its first frame. `held`: what it has meanwhile."""
+    host = service.gate.host(scope)
+    if address is None:
+        raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
+    if not service.speaks_v2:
+        raise Refused("CHAT_PROTOCOL_DISABLED")
+    if address.protocol != "v2":
+        raise Refused("PROTOCOL_VERSION_UNSUPPORTED", protocols=["v2"])
+    who = who or await service.auth.who(scope, host)
+    if address.fault is not None:
+        raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
+    service.hub.count_connect(who)
+    seat = held.enter_context(service.hub.place(who))
+    service.shares.of(who).check()
+    talk = await service.talk(address.conversation_id, who)
+    return who, talk, Place(address.last_sequence, address.epoch, address.tail), seat
+
+
+async def _known(service: Service, scope: dict[str, Any]) -> Who | None:
+    try:
+        return await service.auth.who(scope, service.gate.host(scope))
+    except Refused:
+        return None
+
+
+def _client_address(scope: dict[str, Any]) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def _why(error: Exception, service: Service, scope: dict[str, Any]) -> Refused:
+    """What the client is told."""
+    if isinstance(error, TurnwireError):
+        refused = refusal_of(error)
+        if refused.code in _OF_STRANGERS:
+            try:
+                service.hub.count_refused(_client_address(scope))
+            except Refused as too_often:
+                return too_often
+        return refused
+    # A defect, perhaps of the application that knows its users.
+    _log.error("a client could not be let in", exc_info=error)
+    return Refused("INTERNAL_ERROR")
+
+
+async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    """Without a WebSocket: too many whom nobody knows have one."""
+    if "websocket.http.response" in (scope.get("extensions") or {}):
+        await problem(refused)(scope, receive, send)  # type: ignore[arg-type]  # ASGI, by another name
+    else:
+        await send({"type": "websocket.close"})
+
+
+async def _turn_away(refused: Refused, frame: Outgoing, send: Send, wire: Wire | None) -> None:
+    try:
+        async with asyncio.timeout(5):
+            await send({"type": "websocket.send", "text": frame.at(1).decode()})
+            code = CLOSES_WITH.get(str(refused.code), 4004)
+            await send({"type": "websocket.close", "code": code})
+    except Exception as gone:
+        _log.debug("a client left before it was told %s: %r", refused.code, gone)
+    if wire is not None:
+        try:
+            await asyncio.wait_for(wire.until_gone(), _GOODBYE)
+        except TimeoutError:
+            wire.abort()

@@ -1,0 +1,1 @@
+"""Listens: TCP connections, HTTP on them with deadlines, and the process around it."""
