@@ -15,6 +15,7 @@ ALLOWED = {
     "__future__",
     "collections",
     "functools",
+    "hashlib",
     "heapq",
     "itertools",
     "msgspec",
