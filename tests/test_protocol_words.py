@@ -15,14 +15,14 @@ WORDS = re.compile(r"rpc|\bListener\b|\bSpoken\b", re.IGNORECASE)
 
 # Publishing: whatever the followers speak, these know none of their words.
 PUBLISHING = [
-    "channel.py",
-    "channels.py",
-    "elsewhere.py",
-    "follow.py",
-    "hearing.py",
-    "live.py",
-    "replays.py",
-    "saving.py",
+    "actor/actor.py",
+    "actor/agent_events.py",
+    "actor/partial_saving.py",
+    "fanout/channel.py",
+    "fanout/channels.py",
+    "fanout/follow.py",
+    "fanout/remote_follow.py",
+    "fanout/replay.py",
 ]
 
 
