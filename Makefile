@@ -40,7 +40,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
+.PHONY: help run claude web images bench-web test test-all test-quick test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
 	schema docs requirements release clean
 
 help: ## list the targets
@@ -55,15 +55,25 @@ claude: .venv/base.stamp ## install what the agent claude needs; then `make run`
 	@$(INSTALL) --require-hashes -r requirements/claude.txt
 	@echo "Installed. It also needs a credential: see docs/agents/claude.md"
 
-# With ARGS only what was asked for runs: no workers, no coverage.
-test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)
+# With ARGS only what was asked for runs: no workers, no coverage. The parts run side by side: each waits most of the time.
+test: .venv/test.stamp ## run the quick tests and the coverage gate, in five minutes (ARGS="-k foo": only some, no gate)
 ifdef ARGS
 	@$(BIN)/pytest $(ARGS)
 else
-	@$(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
-	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
-	@$(MAKE) --no-print-directory test-typescript test-web
+	@$(MAKE) --no-print-directory -j3 test-quick test-typescript test-page-canary
 endif
+
+test-all: test ## run everything: also kills, crash points, the real Claude Code and the page in a browser
+	@$(PYTEST) -m volume
+	@$(MAKE) --no-print-directory test-web
+
+PYTEST = $(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal
+test-quick: .venv/test.stamp
+	@$(PYTEST) -m 'not volume' --cov --cov-report=
+	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
+
+test-page-canary: .venv/test.stamp
+	@$(call with-node,tests of the page,$(IN_MEMORY) npm test -- tests/talking.test.ts -t "an answer is streamed",web)
 
 test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
 	@$(call with-node,tests of the TypeScript client,$(IN_MEMORY) npm test)

@@ -6,10 +6,13 @@ import asyncio
 import inspect
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.tiers import is_volume
 
 TESTS = Path(__file__).parent
 
@@ -48,6 +51,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         by_chance = is_hypothesis_test(getattr(item, "obj", None))
         if by_chance or folder not in COVERS:
             item.add_marker("no_cover")
+        if is_volume(
+            f"{item.path.relative_to(TESTS).as_posix()}::{item.nodeid.partition('::')[2]}"
+        ):
+            item.add_marker("volume")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where everything that tests need is installed, a skipped test fails: it has silently stopped testing."""
+    report = yield
+    if report.skipped and os.environ.get("TURNWIRE_NO_SKIPS") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+    return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

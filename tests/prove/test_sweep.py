@@ -54,12 +54,26 @@ def test_a_day_that_dies_at_a_crash_point_is_finished_truthfully(points: list[st
             assert first.reached, finished.name
 
 
+def test_a_day_that_dies_when_a_step_was_written_is_finished_truthfully() -> None:
+    finished = run(Plan("step_written", ("step_written:1",)))
+    assert finished.reached
+    assert not finished.violations
+
+
+def test_nothing_is_lost_or_doubled_by_three_kills_at_any_moment() -> None:
+    check_kills(3)
+
+
 def test_nothing_is_lost_or_doubled_by_twenty_kills_at_any_moment() -> None:
+    check_kills(20)
+
+
+def check_kills(count: int) -> None:
     deaths = 0
-    for finished in all_kills(20, seed=20, workers=4):
+    for finished in all_kills(count, seed=count, workers=4):
         deaths += finished.deaths
         assert not finished.violations, finished.name
-    assert deaths >= 20
+    assert deaths >= count
 
 
 def test_a_clock_that_is_set_all_day_changes_nothing() -> None:

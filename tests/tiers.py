@@ -1,0 +1,59 @@
+"""Which tests `make test` runs, and which ones only `make test-all` does."""
+
+from __future__ import annotations
+
+__all__ = ["CANARIES", "QUICK", "VOLUME", "is_volume"]
+
+# `make test` leaves these out: they take more than half of the time. `make test-all` runs them as well.
+VOLUME = (
+    "agents/claude",
+    "cli/test_chat.py",
+    "cli/test_run.py",
+    "engine/test_bad_agents.py",
+    "engine/test_lease.py",
+    "engine/test_promises.py",
+    "prove/test_faults.py",
+    "prove/test_invariants.py",
+    "prove/test_sweep.py",
+    "server/test_coming_back.py",
+    "server/test_crashes.py",
+    "server/test_fuzz.py",
+    "server/test_golden.py",
+    "server/test_killed.py",
+    "server/test_mounted_stop.py",
+    "server/test_other_process.py",
+    "server/test_pages.py",
+    "server/test_rpc_coming_back.py",
+    "server/test_rpc_pages.py",
+    "server/test_shown.py",
+    "server/test_slow.py",
+    "test_light_install.py",
+)
+# The tests of these folders that need no program of Claude's are quick.
+QUICK = (
+    "agents/claude/test_becoming.py",
+    "agents/claude/test_bounds.py",
+    "agents/claude/test_hooks.py",
+    "agents/claude/test_model_proxy.py",
+    "agents/claude/test_options.py",
+    "agents/claude/test_parts.py",
+    "agents/claude/test_question_machine.py",
+    "agents/claude/test_recordings.py",
+    "agents/claude/test_tools.py",
+)
+# One of each kind that is left out: a crash point, three kills, a turn of the real Claude Code, a session of v2 and one of
+# RPC that a killed server interrupts. The page has its own: see `test-page-canary` in the Makefile.
+CANARIES = (
+    "prove/test_sweep.py::test_a_day_that_dies_when_a_step_was_written_is_finished_truthfully",
+    "prove/test_sweep.py::test_nothing_is_lost_or_doubled_by_three_kills_at_any_moment",
+    "agents/claude/test_sessions.py::test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice",
+    "server/test_killed.py::test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again",
+    "server/test_rpc_coming_back.py::test_a_question_outlives_the_server_that_asked_it",
+)
+
+
+def is_volume(place: str) -> bool:
+    """Whether a test is for `make test-all` alone; `place` is its file below `tests`, `::`, and its name."""
+    file = place.partition("::")[0]
+    within = [each for each in VOLUME if file == each or file.startswith(f"{each}/")]
+    return bool(within) and file not in QUICK and place.partition("[")[0] not in CANARIES
