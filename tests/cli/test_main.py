@@ -57,10 +57,10 @@ def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -
 
 
 def test_every_module_of_a_command_is_listed() -> None:
-    folder = Path(import_module("turnwire.cli").__path__[0])
+    folder = Path(import_module("turnwire.cli.commands").__path__[0])
     begins = re.compile(r"^@click\.(command|group)\(\"", re.MULTILINE)
     commands = {path.stem for path in folder.glob("*.py") if begins.search(path.read_text())}
-    assert {f"turnwire.cli.{name}" for name in commands} == set(map(module_of, COMMANDS))
+    assert {f"turnwire.cli.commands.{name}" for name in commands} == set(map(module_of, COMMANDS))
 
 
 def test_it_tells_its_version(run: Run) -> None:

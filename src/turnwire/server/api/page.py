@@ -21,7 +21,7 @@ __all__ = ["PAGES", "asset", "notice", "page"]
 # Every address that a person can have in the browser. The page knows what is there.
 PAGES = ["/", "/new", "/inbox", "/search", "/c/{id}", "/enter"]
 
-_BUILT = Path(__file__).parent.parent / "web"
+_BUILT = Path(__file__).parents[2] / "web"
 
 # Nothing but what this server itself gives, and nothing inline: neither a script, nor a style, nor
 # markup as text (trusted types). Pictures of a person's own that are not sent yet are `blob:`.
