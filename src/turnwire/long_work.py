@@ -3,6 +3,7 @@
 Replays, exports and listings work through thousands of entries. Each of them has a `LongWork` and asks it between two entries
 whether its slice is over. All long work of a loop shares one queue: only one of them runs, for one slice; then the loop turns a few
 times without long work, and then the next in line runs. So the delay that other clients see does not grow with the number of replays.
+While the loop has no other work, slices are longer: the pauses between them would take more time than the work.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE = 0.0001  # seconds that long work may take between two turns of the loop
+_LONGEST_SLICE = 0.0005  # the same while nothing else runs on the loop
+_QUIET = 0.00006  # seconds for two turns of a loop on which nothing else runs
+_QUIET_TIMES = 10  # pauses in a row after which the loop counts as quiet
 _TURNS = (
     3  # turns of the loop between two slices: what a request takes from its bytes to its answer
 )
@@ -31,6 +35,9 @@ class _Queue:
 
     def __init__(self) -> None:
         self.reading = asyncio.Semaphore(_READING)
+        self.slice = SLICE
+        self._quiet = 0  # pauses in a row in which nothing else ran
+        self._paused = 0.0  # when the pause began
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_taken = False  # long work runs, or has run within the last turns of the loop
 
@@ -48,9 +55,13 @@ class _Queue:
     def _turn(self, left: int) -> None:
         """Called once in each turn of the loop. Gives the next slice when so many are over."""
         loop = asyncio.get_running_loop()
+        if left == _TURNS:
+            self._paused = perf_counter()
         if left > 1:
             loop.call_soon(self._turn, left - 1)
             return
+        self._quiet = self._quiet + 1 if perf_counter() - self._paused < _QUIET else 0
+        self.slice = SLICE if self._quiet < _QUIET_TIMES else _LONGEST_SLICE
         while self._waiting:
             first = self._waiting.popleft()
             if not first.done():  # else it was cancelled
@@ -81,6 +92,11 @@ class LongWork:
         self._until = 0.0
 
     @property
+    def slice(self) -> float:
+        """The length of a slice at this moment, in seconds."""
+        return self._queue.slice
+
+    @property
     def is_due(self) -> bool:
         """Whether the slice is over. The first one has not begun yet."""
         return perf_counter() >= self._until
@@ -88,7 +104,7 @@ class LongWork:
     async def give_way(self) -> None:
         """Lets everything else run, then waits for the next slice."""
         await self._queue.wait()
-        self._until = perf_counter() + SLICE
+        self._until = perf_counter() + self._queue.slice
 
 
 async def mapped_in_slices(make: Callable[[T], U], items: Iterable[T]) -> list[U]:
