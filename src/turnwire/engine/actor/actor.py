@@ -143,6 +143,7 @@ class Live:
             or self._timers
             or self._runner.is_open
             or self.channel.is_followed
+            or self._stopping.is_set()  # its last step is still to be written
         )
 
     def post(self, item: _Item) -> None:
