@@ -8,6 +8,8 @@ A page says `<!-- drawn:turnwire.core.conversation.transitions -->`; what follow
 is that module's `TRANSITIONS` as a diagram and as a table. A transition is a state, or a pair of a state
 and what is to be done.
 
+A page says `<!-- public:turnwire -->`; what follows, up to `<!-- end -->`, are the public names of that package.
+
 A page shows a command in a `console` block, after `$ `; the output below it is written here too.
 
     python -m tools.docs            rewrite the pages
@@ -34,10 +36,13 @@ from typing import Any, TypeGuard
 import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, structs
 
+from tools.public_names import listing
+
 ROOT = Path(__file__).parent.parent
 
 GENERATED = re.compile(r"<!-- generated:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 DRAWN = re.compile(r"<!-- drawn:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+PUBLIC = re.compile(r"<!-- public:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 CONSOLE = re.compile(r"^```console\n\$ ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 _SECTION = re.compile(r"# --- (.+?) -+$")
@@ -81,11 +86,14 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
         table = importlib.import_module(match[1]).TRANSITIONS
         return f"<!-- drawn:{match[1]} -->\n\n{diagram(table)}\n\n{grid(table)}\n\n<!-- end -->"
 
+    def public(match: re.Match[str]) -> str:
+        return f"<!-- public:{match[1]} -->\n\n{listing(match[1])}\n<!-- end -->"
+
     def shown(match: re.Match[str]) -> str:
         return f"```console\n$ {match[1]}\n{output(match[1])}```"
 
     return {
-        path: CONSOLE.sub(shown, DRAWN.sub(drawn, GENERATED.sub(part, text)))
+        path: CONSOLE.sub(shown, PUBLIC.sub(public, DRAWN.sub(drawn, GENERATED.sub(part, text))))
         for path, text in pages.items()
     }
 
