@@ -54,10 +54,7 @@ _BY_A_PERSON = (None, "user")  # origins in a turn's end that mean a person
 
 
 def agent_said(d: Draft, said: i.AgentSaid) -> None:
-    """Applies one event:
-
-    assigns it to a turn, adds its entries, and ends the turn if it is complete.
-    """
+    """Applies one event: its turn, its entries, and the end of a turn that is complete."""
     event = said.event
     if said.recorded:
         recorded(d, said)

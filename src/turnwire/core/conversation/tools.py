@@ -15,10 +15,7 @@ _CLOSED = 64  # maximum number of closed calls to remember, which an agent may s
 
 
 def is_background(d: Draft, voice: str | None) -> bool:
-    """Returns whether a sub-agent outlives its turn:
-
-    the call that started it has its result already.
-    """
+    """Returns whether a sub-agent outlives its turn: its parent call has a result already."""
     if voice is None:
         return False
     above = d.tools.get(voice)

@@ -107,10 +107,7 @@ def survives(d: Draft, voice: str | None) -> bool:
 
 
 def suspend_turn(d: Draft, by: str) -> None:
-    """Suspends the turn after its agent has ended:
-
-    its questions stay open, everything else ends.
-    """
+    """Suspends the turn after its agent has ended. Questions stay open, everything else ends."""
     assert d.turn is not None
     agent_gone(d, by)
     lost = [r for r in d.replies if not r.in_words and not survives(d, r.parent_tool_use_id)]
