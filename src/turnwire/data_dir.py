@@ -1,4 +1,4 @@
-"""Creates and checks the data directory; rejects it if other users of this machine may change it."""
+"""Creates the data directory, and rejects it if other users of this machine may change it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _replaceable_below(parent: Path) -> str | None:
 
 
 def _exposed_file(file: Path, directory_mode: int) -> str | None:
-    """Returns the problem if another user, who may enter the directory, owns or may write the file."""
+    """Returns the problem if another user can reach the file and owns it or may write it."""
     try:
         return _not_ours(file) or (
             _written_by_others(file) if directory_mode & _OTHERS_ENTER else None

@@ -24,7 +24,7 @@ def as_text(answer: Any) -> str:
 
 
 def in_words(answers: Iterable[Any]) -> str:
-    """Returns a prompt with answers that the agent no longer waits for, or with a refusal if empty."""
+    """Returns late answers as a prompt. Without answers the prompt is a refusal."""
     said = "\n".join(as_text(answer) for answer in answers)
     if not said:
         return "I do not answer your question. Go on without an answer."

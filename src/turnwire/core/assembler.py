@@ -67,7 +67,7 @@ RULES = {
     "seq_not_increasing": "In one stream seq strictly increases.",
     "wrong_run": "All deltas of a stream, and all messages of a run, have the same runId.",
     "wrong_message": "All deltas of a stream that name a messageId name the same one.",
-    "unknown_kind": "The kinds of deltas and what is in them are fixed; new ones need a new version.",
+    "unknown_kind": "The kinds of deltas and their fields are fixed; new ones need a new version.",
     "second_usage": "A stream has at most one usage, which is the whole message's.",
     "unknown_tool_call": "tool_call_args and tool_call_end name a call that tool_call_start began.",
     "duplicate_tool_call_id": "A toolCallId is unique in its run.",
@@ -209,7 +209,7 @@ class Assembler:
         """Takes the next delta. Returns the violations that it caused."""
         before = len(self._book.violations)
         if isinstance(delta, d.UnknownDelta):
-            self._book.broken("unknown_kind", f"nothing can read a {delta.original_type!r}", delta)
+            self._book.broken("unknown_kind", f"the kind {delta.original_type!r} is unknown", delta)
             self._unknown.append(delta.data)
         elif self._belongs(delta):
             self._timestamp = delta.timestamp
@@ -289,7 +289,7 @@ class Assembler:
         part.redacted = payload.redacted or part.redacted
 
     def _part(self, kind: str, index: int | None) -> _Growing:
-        """Returns the part of a piece: by its block's index, or the last part if it has no index."""
+        """Returns the part of a piece: by its index, or the last part if it has no index."""
         if index is not None:
             part = self._by_index.get((index, kind))
             if part is None:
@@ -340,7 +340,7 @@ class Assembler:
 
     def _on_usage(self, delta: d.UsageDelta) -> None:
         if self._usage is not None:
-            self._book.broken("second_usage", "usage has been told", delta)
+            self._book.broken("second_usage", "the stream has a usage already", delta)
         self._usage = delta.payload  # the last one is the most complete
 
     def _on_done(self, delta: d.DoneDelta) -> None:

@@ -177,7 +177,7 @@ class Model(Struct, frozen=True, omit_defaults=True, gc=False):
     model: str  # for `session.set_model`
     name: str | None = None  # for a person
     description: str | None = None
-    resolved: str | None = None  # the current model behind an alias
+    resolved: str | None = None  # the current model, if `model` is an alias
 
 
 class Models(_Result, frozen=True, tag="models"):

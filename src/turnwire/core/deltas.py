@@ -418,6 +418,6 @@ class DeltaStream:
 
 
 def _rest(block: _Block, whole: str) -> str:
-    """Returns the text that was not emitted yet; empty if the agent changed text already emitted."""
+    """Returns the text not emitted yet; empty if the agent changed text already emitted."""
     said = "".join(block.pieces)
     return whole[len(said) :] if whole.startswith(said) else ""

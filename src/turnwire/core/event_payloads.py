@@ -156,7 +156,7 @@ def event_of(meta: Meta, number: int) -> EventPayload | None:
 
 
 def news_of(meta: Meta) -> tuple[str, Any]:
-    """Returns the subtype and data of any other system entry; the data is the agent's own message."""
+    """Returns the subtype of other system entries, and their data: the agent's own message."""
     name, data = meta.message_type, meta.data
     if name == "system" and isinstance(data, dict) and isinstance(data.get("subtype"), str):
         subtype: str = data["subtype"]

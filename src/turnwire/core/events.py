@@ -198,7 +198,7 @@ class MessageCompleted(Event, frozen=True):
 
 
 class MessageDiscarded(Event, frozen=True):
-    """The agent abandoned a partial message. It has ended; its blocks from `from_index` on are void."""
+    """The agent abandoned a partial message: it ends, and blocks from `from_index` on are void."""
 
     message_id: str
     from_index: int  # the first void block

@@ -1,4 +1,4 @@
-"""Finds the finished items in normalized events, each once: the content of log entries and frames."""
+"""Finds the finished items in normalized events, each once, for log entries and frames."""
 
 from __future__ import annotations
 
@@ -244,11 +244,11 @@ _read_name = msgspec.json.Decoder(_Named).decode
 def _words_of_hook(run: ev.HookRun) -> str:
     """Returns the decision of an application's hook as text."""
     where = f"{run.event} of {run.tool_name}" if run.tool_name else run.event
-    said = "nothing to say" if run.decision == "none" else run.decision
+    said = "no decision" if run.decision == "none" else run.decision
     if run.message is not None:
-        said = f"failed ({run.message}), so {'it goes on' if run.decision == 'none' else said}"
+        said = f"failed ({run.message}), so {'the agent continues' if run.decision == 'none' else said}"
     elif run.input is not None:
-        said = "another input" if run.decision == "none" else f"{said}, with another input"
+        said = "changed input" if run.decision == "none" else f"{said}, with changed input"
     if run.reason is not None and run.message is None:
         said += f" ({run.reason})"
     return f"Hook {run.hook}, {where}: {said}"

@@ -21,7 +21,7 @@ __all__ = ["block_of", "contents", "group", "in_order", "kept"]
 
 
 def contents(message: Message) -> list[MessagePart | KeptBlock]:
-    """Returns the content of a message in order: its parts, and its kept blocks at their positions."""
+    """Returns the content of a message in order: parts, and kept blocks at their positions."""
     return in_order(message.parts, known_meta(message).blocks)
 
 

@@ -1,4 +1,4 @@
-"""What a channel publishes: the happenings of a conversation in order, independent of any protocol."""
+"""The happenings that a channel publishes, in order and independent of any protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opening of a connection: its start in the log, and the facts that the client receives first."""
+"""The opening of a connection: its start in the log, and its first facts."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class ViewBuilder:
         return self._messages.get((voice, message_id))
 
     def message(self, about: MessageView) -> MessageBuilder:
-        """Returns the assistant message with this id; creates a placeholder if it does not exist."""
+        """Returns the assistant message with this id; creates a placeholder if necessary."""
         key = (about.parent_tool_use_id, about.id)
         found = self._messages.get(key)
         if found is None:

@@ -76,7 +76,7 @@ class Store(Protocol):
         """
 
     async def fork(self, new: NewConversation, *, by: str | None = None) -> ConversationRow:
-        """Forks a conversation: copies the entries of `new.parent_id` up to `new.forked_at`, atomically.
+        """Creates a fork with the entries of `new.parent_id` up to `new.forked_at`, atomically.
 
         The entries keep their numbers, turns and times, as do ended requests. References to blobs
         are recorded. Receipts and open items are not copied, and no cost counts again. Raises
@@ -84,13 +84,13 @@ class Store(Protocol):
         """
 
     async def users_of_session(self, native_session_id: str) -> list[str]:
-        """Returns the conversations whose agent continues this session, or is yet to begin with it."""
+        """Returns the conversations whose agent continues this session, or will begin with it."""
 
     async def unsettled(self) -> list[str]:
-        """Returns the conversations that a crash may have left with a turn, a queue or a request."""
+        """Returns the conversations that may have an open turn, queue or request after a crash."""
 
     async def abandoned(self, *, now: int) -> list[str]:
-        """Returns the conversations whose owner's lease has expired: the owner has died, or hangs."""
+        """Returns the conversations whose lease has expired: the owner has died, or hangs."""
 
     async def change(self, conversation_id: str, *, archived: bool) -> None:
         """Changes fields that the engine does not own. Use `Talk.rename` for the title."""
@@ -158,7 +158,7 @@ class Store(Protocol):
     async def turns(
         self, conversation_id: str, *, since: int = 0, before: int | None = None
     ) -> list[StoredTurn]:
-        """Returns the turns that ended from entry `since` on and before entry `before`, in order."""
+        """Returns the turns that ended at entry `since` or later and before `before`, in order."""
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
         """Returns the cost in dollars of a user's conversations since a time.
@@ -270,7 +270,7 @@ class Store(Protocol):
         """
 
     async def forget_tokens(self, *, before: int) -> None:
-        """Deletes tokens and tickets that had expired at this time, and tokens revoked before it."""
+        """Deletes tokens and tickets that expired before this time, and tokens revoked by then."""
 
     async def add_ticket(
         self, ticket: Ticket, digest: bytes, *, now: int, most: int | None = None

@@ -105,8 +105,8 @@ def check_reserved(user: UserBudget, held: float) -> None:
     spent, limit = _dollars(user.spent), _dollars(user.limit)
     raise Refused(
         "BUDGET_EXCEEDED",
-        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for turns"
-        " that run now. Send it again when one of them has ended.",
+        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for"
+        " running turns. Send it again when one of them has ended.",
         of="user",
         spent=user.spent,
         reserved=held,

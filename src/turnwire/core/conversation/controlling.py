@@ -22,11 +22,11 @@ def controls(d: Draft, asked: i.Controls) -> None:
     if is_suspended(d):
         raise Refused(
             "AGENT_UNAVAILABLE",
-            "The agent is not running while a question is open. Answer it, or stop the turn, first.",
+            "The agent is not running while a question is open. Answer it or stop the turn first.",
         )
     match control:
         case RewindFiles(dry_run=False) if d.turn is not None:
-            said = "A turn is running and may change the same files. Stop it, or wait for its end, first."
+            said = "A running turn may change the same files. Stop it, or wait for its end, first."
             raise Refused("AGENT_UNAVAILABLE", said, turn_id=d.turn.turn_id)
         case StopTask(task_id=task_id) if all(t.task_id != task_id for t in d.background):
             raise Refused("INVALID_PAYLOAD", f"There is no background task {task_id!r}.")

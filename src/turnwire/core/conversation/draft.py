@@ -204,7 +204,7 @@ class Draft:
         """Logs that an answer is delivered differently from what its acceptance said."""
         data = {"request_id": reply.request_id, "delivered_as": "prompt"}
         turn_id = self.turn.turn_id if self.turn else None
-        said = "The answer is told in words"
+        said = "The answer is sent to the agent as text"
         self.add_event("system", said, turn_id, {"subtype": "answer_delivered", "data": data})
 
     def begin_next(self) -> None:

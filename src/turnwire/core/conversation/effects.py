@@ -104,7 +104,7 @@ Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest 
 
 
 class Tell(_Effect, frozen=True):
-    """Publishes, without a write, the state in the middle of a step that ends and begins something."""
+    """Publishes, without a write, the status in the middle of a step."""
 
     status: Status
 

@@ -103,7 +103,7 @@ class Renamed(_Asked, frozen=True, kw_only=True):
 
 
 class Chose(_Asked, frozen=True, kw_only=True):
-    """A person chose a model, a permission mode or a thinking budget; absent fields stay unchanged."""
+    """A person chose a model, a permission mode or a thinking budget; absent means unchanged."""
 
     model: str | None = None
     permission_mode: str | None = None
