@@ -269,7 +269,7 @@ class Assembler:
         self._fed = True
         return True
 
-    # --- what each kind does ------------------------------------------------------------------
+    # --- the kinds of deltas --------------------------------------------------------------------
 
     def _on_start(self, delta: d.StartDelta) -> None:
         self._start = delta.payload

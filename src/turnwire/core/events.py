@@ -146,7 +146,7 @@ class ResultSummary(Event, frozen=True):
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
-# --- a model message, as it grows -------------------------------------------------------------
+# --- streamed messages --------------------------------------------------------------------------
 
 
 class MessageStarted(Event, frozen=True):
@@ -237,7 +237,7 @@ class UserMessage(Event, frozen=True):
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
-# --- what the agent asks ----------------------------------------------------------------------
+# --- questions and permissions ------------------------------------------------------------------
 
 
 class QuestionOption(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -100,7 +100,7 @@ class FinishedStream:
         handle = self._handlers.get(type(event))
         return handle(event) if handle is not None else []
 
-    # --- messages ---------------------------------------------------------------------------------
+    # --- messages -------------------------------------------------------------------------------
 
     def _on_started(self, e: ev.MessageStarted) -> list[Finished]:
         self._streamed.add((e.parent_tool_use_id, e.message_id))
@@ -246,7 +246,8 @@ def _words_of_hook(run: ev.HookRun) -> str:
     where = f"{run.event} of {run.tool_name}" if run.tool_name else run.event
     said = "no decision" if run.decision == "none" else run.decision
     if run.message is not None:
-        said = f"failed ({run.message}), so {'the agent continues' if run.decision == 'none' else said}"
+        outcome = "the agent continues" if run.decision == "none" else said
+        said = f"failed ({run.message}), so {outcome}"
     elif run.input is not None:
         said = "changed input" if run.decision == "none" else f"{said}, with changed input"
     if run.reason is not None and run.message is None:

@@ -249,7 +249,7 @@ class UiStreamAdapter:
     def _nothing(self, e: NormalizedStreamEvent) -> UiEvents:
         return []
 
-    # --- a message as it grows ----------------------------------------------------------------
+    # --- streamed messages ----------------------------------------------------------------------
 
     def _message_started(self, e: ev.MessageStarted) -> UiEvents:
         return [
@@ -440,7 +440,7 @@ class UiStreamAdapter:
             block.details,
         )
 
-    # --- around it ----------------------------------------------------------------------------
+    # --- progress, results and news -------------------------------------------------------------
 
     def _tool_progress(self, e: ev.ToolProgress) -> UiEvents:
         message_id, index = self._tools.get(e.tool_use_id, (None, None))

@@ -241,8 +241,8 @@ class AgentSession(Protocol):
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Delivers a person's answers; the turn continues.
 
-        With `resumed` this session was opened for the answers: the process that asked has ended. An
-        agent that can takes an answer as the tool's result; any other gets it as text.
+        With `resumed` this session was opened for the answers: the process that asked has ended. If
+        possible the agent takes an answer as the tool's result, otherwise as text.
         """
 
     async def choose(
