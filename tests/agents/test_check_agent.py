@@ -161,7 +161,7 @@ def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem
         (StrangeAgent(how="on strike"), "it is unavailable: It is on strike."),
         (StrangeAgent(how="refuses"), "open() raised AgentGone: It does not want to."),
         (StrangeAgent(how="crashes"), "it raised ValueError('a mistake')"),
-        (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent broke"),
+        (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent failed"),
         (StrangeAgent(how="never closes"), "close() took more than 0.3 seconds"),
         (StrangeAgent(how="immortal"), "prompt() after close() did not raise AgentGone"),
         (

@@ -205,7 +205,7 @@ def test_what_is_asked_of_it_beside_the_talk_comes_back_and_its_death_is_told() 
             assert await ear.session.control(c.McpStatus()) == c.McpServers(servers)
             said = "This agent has no models."
             assert await refusal(ear.session, c.ListModels()) == ("NOT_SUPPORTED", said)
-            said = "The agent broke: ValueError: a mistake"
+            said = "The agent failed: ValueError: a mistake"
             assert await refusal(ear.session, c.McpReconnect("broken")) == ("AGENT_ERROR", said)
             gone = ("AGENT_UNAVAILABLE", "It has left.")
             assert await refusal(ear.session, c.McpReconnect("gone")) == gone
@@ -223,7 +223,7 @@ def test_an_agent_that_breaks_says_why_and_ends(how: str) -> None:
             await ear.say("Hello")
             await ear.ends()
             assert ear.gone is not None
-            assert ear.gone.message == "The agent broke: ValueError: a mistake"
+            assert ear.gone.message == "The agent failed: ValueError: a mistake"
             assert wait_until_gone(below) == []  # by itself, before it is ended
             assert await ear.session.close() == []
 

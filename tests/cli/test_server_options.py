@@ -94,7 +94,7 @@ def test_an_application_with_turnwire_in_it_is_talked_to(
         assert f"there is no conversation '{name}' for you at {url}." in hidden.stderr
         refused = tell("inbox", "--server", url, TURNWIRE_TOKEN="tw_wrong")
         assert refused.exit_code == 2
-        assert "The server does not know who is there." in refused.stderr
+        assert "The client is not authenticated." in refused.stderr
 
         answered = tell("inbox", "--server", url, "answer", item["inbox_item_id"][:8], "blue")
         assert answered.exit_code == 0, answered.output
