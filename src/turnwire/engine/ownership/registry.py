@@ -1,4 +1,4 @@
-"""What this process owns: conversations come to life when they are needed, and are let go again."""
+"""The conversations that this process runs: claimed, recovered, renewed and released."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ __all__ = ["STOPPED", "Ownership", "Revive"]
 
 _log = logging.getLogger("turnwire")
 
-STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
-_REPLACED = partial(FollowAgain, "The log was replaced by another; follow again.")
+STOPPED = partial(FollowAgain, "The server stopped; follow again from your cursor.")
+_REPLACED = partial(FollowAgain, "The log was replaced by another one; follow again.")
 
 
 class Revive(Protocol):
-    """Makes a conversation out of its row. Raises Refused where its agent cannot be used."""
+    """Creates the actor of a conversation. Raises Refused if its agent is unavailable."""
 
     def __call__(
         self,
@@ -59,7 +59,7 @@ class Revive(Protocol):
 
 
 class _Door:
-    """Those who want the same conversation go through one after the other."""
+    """A lock, so that only one caller at a time activates a conversation."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -67,7 +67,7 @@ class _Door:
 
 
 class Ownership:
-    """The conversations that are alive here, each under a claim that is held on to."""
+    """The actors of this process, by conversation. Renews the claim of each."""
 
     def __init__(
         self,
@@ -89,25 +89,25 @@ class Ownership:
         self._doors: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._epoch = store.epoch
-        self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
+        self._checking: asyncio.Task[None] | None = None  # whether the claims are still valid
 
     def is_ours(self, conversation_id: str) -> bool:
-        """Whether what happens in it is told from here, or the log has to be looked at anew."""
+        """Returns whether this process publishes for the conversation, or has to read a new log first."""
         return (
             self.notice_epoch() or conversation_id in self.alive or conversation_id in self._doors
         )
 
     def is_taking(self, conversation_id: str) -> bool:
-        """Whether it is just being taken over."""
+        """Returns whether the conversation is being activated now."""
         return conversation_id in self._doors
 
     def check_running(self) -> None:
-        """Raises Refused: nothing begins any more."""
+        """Raises Refused during the shutdown."""
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
 
     async def stop(self) -> None:
-        """End every agent, and let go of everything."""
+        """Ends every agent, and releases all claims."""
         self._stopping = True
         await asyncio.gather(*(live.stop() for live in list(self.alive.values())))
         for live in list(self.alive.values()):
@@ -118,10 +118,10 @@ class Ownership:
             with suppress(asyncio.CancelledError):
                 await self._keeper
 
-    # --- coming to life, and going ------------------------------------------------------------
+    # --- activation and release ---------------------------------------------------------------
 
     async def activate(self, conversation_id: str) -> Live:
-        """The conversation, owned by this process, and true. Raises Owned and Refused."""
+        """Returns the actor of a conversation; claims and recovers it if needed. Raises Owned, Refused."""
         await self.check_epoch()
         live = self.alive.get(conversation_id)
         if live is not None and not live.dead:
@@ -141,16 +141,16 @@ class Ownership:
         return live
 
     def _forget_unless_needed(self, conversation_id: str) -> None:
-        """Whoever followed it may have left while it could not be taken over."""
+        """Drops the channel if its followers left while the conversation was being claimed."""
         channel = self._channels.get(conversation_id)
         if channel is not None and not channel.is_followed and conversation_id not in self.alive:
             self._channels.forget(conversation_id)
 
     async def wake(self, conversation_id: str) -> Live:
-        """The same, when everything that was left to be done has been done."""
+        """Activates a conversation, and waits until its recovery is committed."""
         live = await self.activate(conversation_id)
         await live.settle()
-        if live.dead and not self._stopping:  # it was not ours any more
+        if live.dead and not self._stopping:  # another owner had taken it over
             live = await self.activate(conversation_id)
             await live.settle()
         return live
@@ -162,12 +162,12 @@ class Ownership:
         try:
             row = await self._store.conversation(conversation_id)
         except Damaged:
-            await self._claims.release(claim)  # whoever repairs it need not wait
+            await self._claims.release(claim)  # a repair need not wait for the lease
             raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         partials = await self._saved_partials(row)
-        if conversation_id in self.alive:  # we had lost it: what its followers knew is void
+        if conversation_id in self.alive:  # the claim was lost: the channel may be out of date
             self._channels.forget(conversation_id)
         channel = self._channels.of(row)
         while channel.state != row.state:  # another process has written meanwhile
@@ -177,10 +177,10 @@ class Ownership:
             live = self._revive(row, claim, lease, channel, self.rest, partials)
         except Refused:
             if not self._stopping:
-                # Where it fails, whoever has it now, or comes next, does it.
+                # If it fails, the current or the next owner does it.
                 with suppress(Fenced, StorageUnavailable):
                     await self._make_true(row, claim, partials)
-            await self._claims.release(claim)  # whoever has the agent need not wait
+            await self._claims.release(claim)  # a process with the agent need not wait
             raise
         self.alive[conversation_id] = live
         if self._keeper is None:
@@ -189,13 +189,13 @@ class Ownership:
         return live
 
     async def _saved_partials(self, row: ConversationRow) -> list[Partial]:
-        """What was growing when the last owner died. At rest nothing grows."""
+        """Returns the partials that the last owner had saved. An idle conversation has none."""
         if needs_recovery(row.state) or row.state.voices:
             return await self._store.partials(row.conversation_id)
         return []
 
     async def _make_true(self, row: ConversationRow, claim: Claim, partials: list[Partial]) -> None:
-        """Nobody works on it, and its agent cannot be used here: nothing may seem to run."""
+        """Commits the end of a turn that a dead owner left, without the agent, which is unavailable."""
         now = self._clock.now()
         back = Recovered(at=now, stopping=True, archived=row.archived, partials=partials)
         state, effects = step(row.state, back)
@@ -213,7 +213,7 @@ class Ownership:
             reach(CrashPoint.STEP_WRITTEN)
 
     def rest(self, live: Live) -> None:
-        """If nothing is left to do: forget what the store knows as well."""
+        """Drops an idle or dead actor from memory, and releases its claim."""
         if not live.dead and (self._stopping or not live.is_idle):
             return
         name = live.row.conversation_id
@@ -225,10 +225,10 @@ class Ownership:
             self._channels.forget(name)
         self._background.run(self._claims.release(live.claim))
 
-    # --- holding on ---------------------------------------------------------------------------
+    # --- leases -------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        """Hold on to what is ours, for as long as there is something."""
+        """Renews all leases at regular intervals, while there are any."""
         pause = self._claims.lease // 4
         while self.alive:
             over = asyncio.Event()
@@ -242,11 +242,12 @@ class Ownership:
         self._keeper = None
 
     async def _renew_in_time(self) -> bool:
-        """Renews all leases. If the store cannot be reached, ends the agents before their leases end."""
+        """Renews all leases. If the store is unreachable, ends the agents before their leases expire."""
         leases = [live.lease for live in self.alive.values()]
         time_left = min((each.left - each.margin for each in leases), default=0.0)
-        least = self._claims.lease / 10_000  # seconds; less after a standstill
-        # Not `asyncio.timeout`: after a standstill of this process it would not see that the store has answered meanwhile.
+        least = self._claims.lease / 10_000  # seconds; the minimum after this process was suspended
+        # Not `asyncio.timeout`: after a suspension of this process, it would not see that the
+        # store has answered meanwhile.
         renewing = asyncio.create_task(self._renew())
         try:
             is_over, _ = await asyncio.wait([renewing], timeout=max(time_left, least))
@@ -254,18 +255,19 @@ class Ownership:
         finally:
             renewing.cancel()
         if is_renewed:
-            renewing.result()  # raises any other error
+            renewing.result()  # raises other errors
         else:
             for name, live in self.alive.items():
-                # There has to be time for another attempt, and for the agent's end.
+                # Leaves time for another attempt and for the end of the agent.
                 if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
                     _log.warning(
-                        "conversation %s: its agent ends. The store is out of reach.", name
+                        "conversation %s: its agent is ended, because the store is unreachable.",
+                        name,
                     )
         return is_renewed
 
     async def _renew(self) -> list[Live]:
-        """Renews all leases. Returns what is not ours any more. Raises StorageUnavailable."""
+        """Renews all leases. Returns the actors that lost their claim. Raises StorageUnavailable."""
         ours = {live.claim: live for live in self.alive.values()}
         begun = time.monotonic()
         held = await self._claims.renew(list(ours))
@@ -278,10 +280,10 @@ class Ownership:
                 live.lose()
         return lost
 
-    # --- another log in its place -------------------------------------------------------------
+    # --- a replaced log -----------------------------------------------------------------------
 
     def notice_epoch(self) -> bool:
-        """Whether the log is not the one that it was: then all that anybody knows of it is void."""
+        """Ends all channels if the log was replaced. Returns whether it was."""
         if self._store.epoch == self._epoch:
             return False
         self._epoch = self._store.epoch
@@ -293,13 +295,13 @@ class Ownership:
         return True
 
     async def _let_go(self) -> None:
-        """What we owned may be nobody's now."""
-        with suppress(StorageUnavailable):  # a claim holds until another owner takes it
+        """Drops the actors whose claims are not in the new log."""
+        with suppress(StorageUnavailable):  # a claim is valid until another owner takes it
             await asyncio.gather(*(live.settle() for live in await self._renew()))
         self._checking = None
 
     async def check_epoch(self) -> None:
-        """Go on when what is known is of the log that is there."""
+        """Waits until the actors and channels belong to the current log."""
         self.notice_epoch()
         if self._checking is not None:
             await asyncio.shield(self._checking)
