@@ -96,12 +96,12 @@ class ClientConversation:
         tail: int | None = None,
         find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
-        """`find` is called before each attempt to connect; it returns the current address and token."""
+        """`find` is called before each attempt to connect: the current address and token."""
         check(address, token, "ws", "wss")
         self.connected = asyncio.Event()  # set while connected, after the replay
         self.line = Line("connecting")
         self.on_line: Callable[[], None] | None = None  # called when `line` has changed
-        # Called with every frame as the server sends it, with its number; replayed frames are wrapped.
+        # Called with every frame as the server sends it: numbered, and wrapped if it is replayed.
         self.on_frame: Callable[[f.ServerFrame], None] | None = None
         self._address = address
         self._token = token

@@ -53,7 +53,7 @@ class KnownAgents:
         return None
 
     def check_able(self, name: str, command: str) -> AgentCapabilities:
-        """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is not among them."""
+        """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is missing."""
         able = self.usable(name).capabilities
         if command not in able.commands:
             raise Refused("NOT_SUPPORTED", f"The agent {name} has no {command}.")

@@ -46,7 +46,7 @@ class Conversations:
     async def begin(
         self, wish: NewConversation, options: Mapping[str, Any] | Struct | None, rules: Options
     ) -> ConversationRow:
-        """Creates a conversation with the agent's own `options`. Raises Refused, also if its id is taken."""
+        """Creates a conversation with `options` of the agent. Raises Refused, also if its id is taken."""
         new = valid(_beginning(wish, self._agents.usable(wish.agent), options, rules))
         reach(CrashPoint.CREATES)
         try:
@@ -138,7 +138,7 @@ def _beginning(
     options: Mapping[str, Any] | Struct | None,
     rules: Options,
 ) -> NewConversation:
-    """Returns the new conversation with its first state. Raises Refused if the agent cannot do it."""
+    """Returns the conversation with its first state. Raises Refused if the agent cannot do it."""
     if not isinstance(rules, Options):
         raise Refused("INVALID_PAYLOAD", "`rules` must be of the type Options.")
     able = agent.capabilities

@@ -14,7 +14,7 @@ _LOOK_AGAIN = 60.0  # seconds; the clock may be set while a timer waits
 
 
 class SystemClock:
-    """The machine's clock. A timer checks the time every minute, so it survives a clock that is set."""
+    """The machine's clock. A timer checks it every minute, in case the clock is set."""
 
     def now(self) -> int:
         """Returns the milliseconds since 1970."""

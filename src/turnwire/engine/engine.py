@@ -24,7 +24,7 @@ from turnwire.core.status import Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.actor.actor import Live
+from turnwire.engine.actor.actor import Actor
 from turnwire.engine.actor.budget import UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask
 from turnwire.engine.actor.shared_answers import SharedAnswers
@@ -81,7 +81,7 @@ class Engine:
         new_id: Callable[[], str] | None = None,
         changed: Callable[[str, str | None], None] | None = None,
     ) -> None:
-        """`changed` is called with the id and the user of a conversation that this engine changed."""
+        """`changed` is called with the id and the user of each conversation that has changed."""
         self.store = store
         self.agents = agents
         self.settings = settings or EngineSettings()
@@ -153,10 +153,10 @@ class Engine:
         claim: Claim,
         lease: Lease,
         channel: Channel,
-        ended: Callable[[Live], None],
+        ended: Callable[[Actor], None],
         partials: list[Partial],
-    ) -> Live:
-        return Live(
+    ) -> Actor:
+        return Actor(
             row,
             claim,
             lease,
@@ -195,7 +195,7 @@ class Engine:
         rules: Options | None = None,
         native_session_id: str | None = None,
     ) -> Talk:
-        """Creates a conversation with one of the agents. Raises Refused, also if its id is taken."""
+        """Creates a conversation with one agent. Raises Refused, also if its id is taken."""
         wish = NewConversation(
             conversation_id or self.new_id(),
             agent,
@@ -248,9 +248,9 @@ class Engine:
         The conversation can be woken again. `reason` is written into the log; `archived` is another
         one.
         """
-        live = self.alive.get(conversation_id)
-        if live is not None:
-            await live.stop(reason)
+        actor = self.alive.get(conversation_id)
+        if actor is not None:
+            await actor.stop(reason)
 
     async def look_after(self, conversation_id: str) -> None:
         """Recovers a conversation after it was archived, or taken out of the archive.
@@ -276,7 +276,7 @@ class Engine:
         return self._agents.unavailable(name)
 
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
-        """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is not among them."""
+        """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is missing."""
         return self._agents.check_able(row.agent, command)
 
     def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
@@ -335,7 +335,7 @@ class Engine:
     # --- current state ------------------------------------------------------------------------
 
     @property
-    def alive(self) -> Mapping[str, Live]:
+    def alive(self) -> Mapping[str, Actor]:
         """The conversations that this process owns and runs, by id."""
         return self._ownership.alive
 
@@ -345,16 +345,16 @@ class Engine:
 
     async def status(self, conversation_id: str) -> Status:
         """Returns the current status of a conversation."""
-        live = self.alive.get(conversation_id)
-        if live is not None:
-            return status_of(live.state)
+        actor = self.alive.get(conversation_id)
+        if actor is not None:
+            return status_of(actor.state)
         row = await self._conversations.find(conversation_id)
         return status_of(as_it_is(row, self.clock.now()))
 
     def running_turn(self, conversation_id: str) -> Turn | None:
         """Returns the current turn of a conversation. Returns None if this process has none."""
-        live = self.alive.get(conversation_id)
-        return live.state.turn if live is not None else None
+        actor = self.alive.get(conversation_id)
+        return actor.state.turn if actor is not None else None
 
     async def wake(self, conversation_id: str) -> Status:
         """Takes a conversation over and recovers it. Raises Owned."""
@@ -375,7 +375,7 @@ class Engine:
         `body` is the command as it was sent, to recognize a repeat.
         """
         self._ownership.check_running()
-        live = await self._ownership.activate(conversation_id)
+        actor = await self._ownership.activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        live.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
+        actor.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
         return await done

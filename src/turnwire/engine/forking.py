@@ -51,7 +51,7 @@ def fork_of(
     title: str | None,
     now: str,
 ) -> NewConversation:
-    """Returns the new conversation. `said_in` is the conversation in which its last turn took place."""
+    """Returns the new conversation. `said_in`: the conversation in which its last turn took place."""
     last = place.last
     state = forked(
         row.state,

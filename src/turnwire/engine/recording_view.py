@@ -27,9 +27,9 @@ _LIMITS = Limits(1_048_576, 0, 15)
 class Recording:
     """Takes the events of one conversation, and returns the frames of one connection to it.
 
-    The rules and the frames are those of a live conversation, but the frames have no `sequence`: the
-    caller numbers them from 1. `trace_of` returns the trace id of a turn. Without `now`, the time is
-    that of the newest event with a timestamp; before the first such event, the time is `began`. With
+    The rules and the frames are those of a live conversation, but the frames have no `sequence`:
+    the caller numbers them from 1. `trace_of` returns the trace id of a turn. Without `now`, the
+    time is that of the newest event with a timestamp, or `began` before the first such event. With
     `keep`, durable items are kept, so that clients may connect later.
     """
 
@@ -61,13 +61,13 @@ class Recording:
         self._calls: dict[
             str, ToolUseBlock
         ] = {}  # calls of this turn without a result; the turn may pause at one
-        # Events that need the next one: an init belongs to the turn after it, an end to its figures.
+        # Events that wait for the next one: an init for its turn, an end for its figures.
         self._waiting: list[NormalizedStreamEvent] = []
 
     def connect(
         self, last_sequence: int = 0, *, epoch: str | None = None, now: str | None = None
     ) -> list[Frame]:
-        """Returns the first frames of a new connection. Raises ValueError if a replay was not kept."""
+        """Returns the first frames of a new connection. A replay needs `keep`: else ValueError."""
         self._at = _time_of(now) or self._at
         self._connections += 1
         head, at = self._state.head, iso(self._at)
@@ -138,7 +138,7 @@ class Recording:
         return self._projector.frames(heard.happened)
 
     def _with_request(self, event: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
-        """Returns the event, with the permission request of a paused call if the stream lacks it."""
+        """Returns the event, after the request of a paused call if the stream lacks it."""
         match event:
             case ev.TurnStarted():
                 self._calls.clear()
@@ -166,7 +166,7 @@ _WAITS = (ev.SessionInit, ev.TurnCompleted, ev.TurnFailed)
 
 
 def _belongs(batch: list[NormalizedStreamEvent], event: NormalizedStreamEvent) -> bool:
-    """Returns whether the last event of the batch is the init of the turn that this event begins."""
+    """Returns whether the batch ends with the init of the turn that this event begins."""
     return isinstance(event, ev.TurnStarted) and bool(batch) and type(batch[-1]) is ev.SessionInit
 
 

@@ -53,7 +53,7 @@ class Talk:
         return self.row.conversation_id
 
     def telling(self, accepted: Callable[[Answer], None]) -> Talk:
-        """Returns a handle that calls `accepted` with each answer, before followers see the effects."""
+        """Returns a handle that calls `accepted` with each answer before its effects are published."""
         return Talk(self._engine, self.row, accepted)
 
     async def status(self) -> Status:
@@ -61,7 +61,7 @@ class Talk:
         return await self._engine.status(self.id)
 
     async def wake(self) -> Status:
-        """Takes the conversation over, and ends turns that a crash has left running. Raises Owned."""
+        """Takes the conversation over and ends a turn that a crash left running. Raises Owned."""
         return await self._engine.wake(self.id)
 
     async def send(

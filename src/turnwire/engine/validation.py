@@ -34,7 +34,7 @@ def check_mode(able: AgentCapabilities, mode: str) -> None:
 
 
 def valid(given: T) -> T:
-    """Returns the value as it would be read from the log. Raises Refused, which names the bad field."""
+    """Returns the value as the log would return it. Raises Refused, which names the bad field."""
     kind = type(given)
     try:
         return msgspec.json.decode(msgspec.json.encode(given), type=kind)

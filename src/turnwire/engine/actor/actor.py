@@ -50,7 +50,7 @@ from turnwire.ports import (
     Timer,
 )
 
-__all__ = ["Live"]
+__all__ = ["Actor"]
 
 _log = logging.getLogger("turnwire")
 _UNREACHABLE = "The log could not be written for so long that another process may take over."
@@ -60,7 +60,7 @@ _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
 
 
-class Live:
+class Actor:
     """One conversation in memory. Its task runs only while inputs wait."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Live:
         channel: Channel,
         new_id: Callable[[], str],
         idle_seconds: float,
-        ended: Callable[[Live], None],
+        ended: Callable[[Actor], None],
         committed: Callable[[int], None],
         budgets: UserBudgets,
         slots: Slots,
@@ -146,7 +146,7 @@ class Live:
         )
 
     def post(self, item: _Item) -> None:
-        """Queues an item. Publishes a batch at once if it has only partials and the queue is idle."""
+        """Queues an item. Publishes a batch of partials at once if the actor is idle."""
         if self.dead:
             if isinstance(item, Ask):
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
@@ -192,7 +192,7 @@ class Live:
             await asyncio.shield(self._task)
 
     async def stop(self, reason: str = "server_stopped") -> None:
-        """Ends the agent and writes the reason into the log: a shutdown, or a closed conversation."""
+        """Ends the agent and writes the reason (shutdown, archived, deleted) into the log."""
         self._stopping.set()
         self._try_again.set()
         await self._runner.close()
@@ -253,7 +253,7 @@ class Live:
             self._has_failed(item)
 
     def _has_failed(self, item: _Item) -> None:
-        """Handles a defect: the step has no effect, and the turn is stopped so that it does not hang."""
+        """Handles a defect: the step has no effect. Stops the turn, which would hang otherwise."""
         _log.exception("conversation %s: a step failed", self.row.conversation_id)
         if isinstance(item, Ask):
             refuse(item, Refused("INTERNAL_ERROR"))
@@ -373,8 +373,8 @@ class Live:
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
         """Handles a batch of events.
 
-        An agent that is closing does not have the turn that waits for the next agent. Its events are
-        dropped, except for its cost.
+        The turn that waits for the next agent is unknown to an agent that is closing. The events
+        of that agent are dropped, except for its cost.
         """
         unsent = self._runner.has_unsent
         if unsent and self._runner.is_leaving:
@@ -540,7 +540,7 @@ class Live:
         return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
 
     async def reserve(self, before: Allowance | None) -> Allowance:
-        """Returns what the agent may spend in its next turn, reserved of its user's budget.
+        """Returns what the agent may spend in its next turn, reserved from its user's budget.
 
         `before` is the allowance of the open session. Reserves nothing for a free agent.
         """
@@ -564,7 +564,7 @@ class Live:
         return self._allowed(own if amount is None else amount)
 
     async def _user_budget(self) -> UserBudget | None:
-        """Returns the budget of the user. Returns None if there is no limit, or if the agent is free."""
+        """Returns the budget of the user. Returns None if there is no limit or no cost."""
         if self._agent.capabilities.is_free:
             return None
         return await self._budgets.budget_of(self.row.user)

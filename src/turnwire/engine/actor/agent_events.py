@@ -60,9 +60,9 @@ class Hearing:
         modes: Sequence[str],
         is_recording: bool = False,
     ) -> None:
-        """`is_owners`: the conversation belongs to the owner; `modes`: modes that every user may choose.
+        """`is_owners`: the conversation belongs to the owner of the data.
 
-        `is_recording`: only the agent's events are known; see `AgentSaid.recorded`.
+        `modes`: permission modes that every user may choose. `is_recording`: only the agent's events are known; see `AgentSaid.recorded`.
         """
         self._channel = channel
         self._new_id = new_id
@@ -197,7 +197,7 @@ class Hearing:
 
 
 def _writable(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-    """Returns the event with text that can be encoded. Plain text may be long, so it is not copied."""
+    """Returns the event with text that can be encoded. ASCII text is not copied: it may be long."""
     match event:
         case ev.ContentDelta(text=text) if text.isascii():
             return event

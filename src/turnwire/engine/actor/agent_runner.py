@@ -36,11 +36,11 @@ class _End(Struct, frozen=True):
 class AgentRunner:
     """Queues commands and runs them in order; a stop skips the queue.
 
-    The conversation receives the results: events, the answers to controls, and the end of the agent.
+    The conversation receives the results: events, answers to controls, and the end of the agent.
 
     At most one agent is open. An agent ends because it is lost, because it is stopped by force, or
-    because it is idle and is closed. After each end the conversation has to call `begin_again`. Until
-    then no command runs: the queued commands are meant for the agent that has ended, and the
+    because it is idle and is closed. After each end the conversation has to call `begin_again`.
+    Until then no command runs: the queued commands are meant for the agent that has ended, and the
     conversation decides in that step what happens to them.
     """
 

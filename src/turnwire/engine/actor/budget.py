@@ -82,7 +82,7 @@ class UserBudgets:
     ) -> float | None:
         """Reserves a part of a user's budget for a turn. Returns None if there is no limit.
 
-        `choose` returns the part, given the limit, what is spent, and what other turns have reserved.
+        `choose` returns the part, given the limit, the costs, and the reservations of other turns.
         If the whole rest is reserved, waits until one of those turns ends. Raises Refused at the
         timeout, or if the budget is spent.
         """

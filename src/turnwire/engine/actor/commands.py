@@ -57,7 +57,7 @@ class Ask(Struct, frozen=True):
                 return None
 
     def at(self, now: int, ended: Outcome | None) -> i.Asked:
-        """Returns the input of the step. `ended` is the outcome of the answered request, if it is over."""
+        """Returns the input of the step. `ended` is the outcome of a request that has ended."""
         if isinstance(self.asked, i.Answered | i.Decided):
             return structs.replace(self.asked, at=now, ended=ended)
         return structs.replace(self.asked, at=now)

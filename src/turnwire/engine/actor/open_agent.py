@@ -63,7 +63,7 @@ class AgentConversation(Protocol):
     def agent_ended(
         self, message: str | None, *, forced: bool, processes: list[EndedProcess]
     ) -> None:
-        """Handles the end of the agent, or a failure to open it. Calls `AgentRunner.begin_again`."""
+        """Handles the end of the agent, or a failed start. Calls `AgentRunner.begin_again`."""
 
     def rested(self) -> None:
         """Called when no agent is open and no command waits."""
@@ -148,7 +148,7 @@ class OpenAgent:
         reach(CrashPoint.CHOSEN)
 
     def control(self, command: e.AskAgent) -> asyncio.Task[ControlResult | Refused]:
-        """Starts a control. Its result goes to the conversation exactly once, also after a failure."""
+        """Starts a control. The conversation gets its result exactly once, also after a failure."""
         task = self.asked.run(self._control(command.control))
         # Not in the task itself: a task that is cancelled before it starts would report nothing.
         task.add_done_callback(
@@ -171,7 +171,7 @@ class OpenAgent:
     # --- tasks --------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Reads events until the session ends. Applies backpressure only briefly, after a long text."""
+        """Reads events until the session ends. Pauses only briefly, after a long text."""
         message: str | None = None
         rules = QuestionRules()
         try:
@@ -231,7 +231,7 @@ class OpenAgent:
 
 
 def refusal_of(error: BaseException | None = None) -> Refused:
-    """Returns the refusal for a control that failed with this error; None means no agent is left."""
+    """Returns the refusal for a control that failed. None as an error: the agent has ended."""
     match error:
         case Refused():
             return error

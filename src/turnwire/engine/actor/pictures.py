@@ -44,7 +44,7 @@ async def _with_data(item: Content, fetch: Fetch) -> Content:
 
 
 async def completed(content: Sequence[Content], find: FindBlob) -> list[Content]:
-    """Returns the content with the stored type and size of each blob; a client's values are ignored.
+    """Returns the content with the stored type and size of each blob; ignores the client's values.
 
     Every protocol uses this. Raises Refused for a blob that does not exist, for a blob that is
     used as a picture but is none, and for an inline picture of unknown type.
@@ -75,7 +75,7 @@ async def _completed(item: Content, find: FindBlob) -> Content:
 
 
 def _typed(picture: ImageContent) -> ImageContent:
-    """Returns an inline picture with the type of its bytes, or else the type that the client gave."""
+    """Returns an inline picture with the type of its bytes, or else the type of the client."""
     if picture.data is None:
         return picture  # a URL: its type is unknown here
     try:

@@ -34,7 +34,7 @@ class Slots:
         self._taken.setdefault(slot.user, []).append(slot)
 
     async def make_room(self, agent: str) -> bool:
-        """Closes an idle agent of this name, of the user with most agents. Returns False if all work."""
+        """Closes an idle agent of this name, of the user with most agents. Returns whether it did."""
         for taken in sorted(self._taken.values(), key=len, reverse=True):
             if await self._close_idle([slot for slot in taken if slot.agent == agent]):
                 return True
@@ -52,7 +52,7 @@ class Slots:
                 waiting.set_result(None)
 
     async def _close_idle(self, slots: list[Slot]) -> bool:
-        """Closes one idle agent and waits for its end. Returns False if none is idle or it hangs."""
+        """Closes one idle agent and waits for its end. Returns whether one has ended."""
         if not any(slot.close_if_idle() for slot in slots):
             return False
         released = asyncio.get_running_loop().create_future()

@@ -27,7 +27,7 @@ def attached(content: Any) -> str | None:
 
 
 def in_words(content: Any) -> str | None:
-    """Returns the type and the size of a picture or a file as text. Returns None for other content."""
+    """Returns the type and size of a picture or a file as text. Returns None for other content."""
     match _typed(content):
         case ImageContent(mime_type=kind, data=data, blob=blob):
             size = blob.size if blob is not None else None if data is None else _bytes_in(data)

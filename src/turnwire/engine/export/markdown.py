@@ -35,13 +35,13 @@ _TICKS = re.compile("`+")
 async def markdown_of(
     store: Store, row: ConversationRow, read: Callable[[int], object] = lambda sequence: None
 ) -> AsyncIterator[str]:
-    """Yields the document in parts, without any omission. Speakers are headings, tool calls are code.
+    """Yields the complete document in parts. Speakers are headings, tool calls are code.
 
     `read` is called with the sequence of each entry that was read.
     """
     reducer = ViewReducer()
     async for item in told(store, row):
-        reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # each is a server frame
+        reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # is valid
         if isinstance(item, StoredEntry):
             read(item.sequence)
     yield f"# {_line(row.title or row.conversation_id)}\n\n"

@@ -136,7 +136,7 @@ class Channel:
     def subscribe(
         self, follower: Follower, protocol: str, make: Callable[[], Projector]
     ) -> Projector:
-        """Adds a follower. The first follower of a protocol creates the projector for all of them."""
+        """Adds a follower. The first follower of a protocol creates the shared projector."""
         projection = self._projections.get(protocol)
         if projection is None:
             projection = self._projections[protocol] = _Projection(make())
@@ -185,7 +185,7 @@ class Channel:
     def step(
         self, before: Conversation, after: Conversation, writes: Iterable[e.Moment], now: str
     ) -> list[h.Happening]:
-        """Returns what happened in one step, in order, then the changed status, title and totals."""
+        """Returns what happened in one step, in order, then changes of status, title and totals."""
         out: list[h.Happening] = []
         told = self._status_of(before)
         for write in writes:
@@ -219,7 +219,7 @@ class Channel:
     def _changed(
         self, before: Conversation, after: Conversation, told: Status, now: str
     ) -> list[h.Happening]:
-        """Returns the status if it differs from `told`, and the title and totals if they changed."""
+        """Returns the status if it differs from `told`, and the changed title and totals."""
         out: list[h.Happening] = []
         status = self._status_of(after)
         if status != told:
@@ -233,7 +233,7 @@ class Channel:
         return out
 
     def _status_of(self, state: Conversation) -> Status:
-        """Returns the status of a state. Caches the last one: a step begins where the last one ended."""
+        """Returns the status of a state. Caches one: a step begins where the last one ended."""
         if state is not self._seen[0]:
             self._seen = (state, status_of(state))
         return self._seen[1]
@@ -253,7 +253,7 @@ class Channel:
         self._tell(state, lambda projector: projector.project(happened))
 
     def catch_up(self, state: Conversation, missed: Sequence[h.Kept], now: str) -> None:
-        """Replays missed entries to all followers, then sends the state, as to a client that connects.
+        """Replays missed entries to all followers, then sends the state, as to a new client.
 
         Sends nothing if no client would see a difference.
         """
@@ -303,13 +303,13 @@ class Channel:
             self._told.set()
 
     def stop_waiting(self) -> None:
-        """Lets new followers in while a commit is retried. They may see partials earlier than others."""
+        """Admits new followers during retries. They may see partials earlier than others."""
         self._told.set()
 
     # --- new followers ------------------------------------------------------------------------
 
     async def until_told(self) -> None:
-        """Waits until nothing is unpublished: then the snapshot and the next messages fit together."""
+        """Waits until everything is published, so that no message is missing after the snapshot."""
         self._waiting += 1
         try:
             while not self._told.is_set():

@@ -13,7 +13,7 @@ __all__ = ["Channels"]
 
 
 class Channels:
-    """One channel for each conversation. A followed channel also replays what other processes write."""
+    """Channels by conversation. A channel with followers replays what other processes write."""
 
     def __init__(self, store: Store, bus: Bus, clock: Clock, recheck: float) -> None:
         self._store = store

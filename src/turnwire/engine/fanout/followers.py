@@ -129,9 +129,9 @@ class Following:
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels.of(await self._read(name))
-        live = self._ownership.alive.get(name)
-        if live is not None and not channel.is_followed:
-            live.post(i.Came(at=self._clock.now()))
+        actor = self._ownership.alive.get(name)
+        if actor is not None and not channel.is_followed:
+            actor.post(i.Came(at=self._clock.now()))
         self._channels.look_elsewhere(channel, partial(self._ownership.is_ours, name))
         return channel
 
@@ -174,8 +174,8 @@ class Following:
         if channel is None or channel.is_followed:
             return
         self._channels.stop_looking(conversation_id)
-        live = self._ownership.alive.get(conversation_id)
-        if live is not None:
-            live.post(i.Left(at=self._clock.now()))
+        actor = self._ownership.alive.get(conversation_id)
+        if actor is not None:
+            actor.post(i.Left(at=self._clock.now()))
         elif not self._ownership.is_taking(conversation_id):  # else the new owner needs it
             self._channels.forget(conversation_id)

@@ -70,7 +70,7 @@ async def pages_of(
 
 
 def in_log_order(entries: Sequence[StoredEntry], ends: Iterable[StoredTurn]) -> Iterator[LogItem]:
-    """Yields entries and ends of turns in order; each end comes after the last entry of its turn."""
+    """Yields entries and ends of turns in order, each end after the last entry of its turn."""
     waiting = iter(ends)
     end = next(waiting, None)
     for entry in entries:

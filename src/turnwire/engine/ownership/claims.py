@@ -79,7 +79,10 @@ class Claims:
         return claim
 
     async def renew(self, claims: Sequence[Claim]) -> set[Claim]:
-        """Renews claims and returns the valid ones. Raises StorageUnavailable; no claim is lost then."""
+        """Renews claims, and returns those that are still valid.
+
+        Raises StorageUnavailable. Claims then stay valid until another owner takes them.
+        """
         reach(CrashPoint.RENEWS)
         held = await self._store.renew(claims, now=self._clock.now(), lease=self.lease)
         reach(CrashPoint.RENEWED)

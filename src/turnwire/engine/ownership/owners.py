@@ -1,8 +1,8 @@
 """The names of owners, and whether the process of an owner still runs.
 
-A name has six parts: host, pid, an id, boot, pid namespace, start time. A pid alone does not identify
-a process: containers of one machine may share a host name and a data directory, and pids are reused.
-An owner in another namespace cannot be looked up, so its lease has to expire.
+A name has six parts: host, pid, an id, boot, pid namespace, start time. A pid alone does not
+identify a process: containers of one machine may share a host name and a data directory, and pids
+are reused. An owner in another namespace cannot be looked up, so its lease has to expire.
 
 Names of earlier versions have only the first three parts. Such an owner never counts as ended.
 """

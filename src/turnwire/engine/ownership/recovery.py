@@ -70,7 +70,7 @@ class LeftBehind:
         # Another process owns it, or its agent is unavailable and its requests wait for it.
         with suppress(Owned, Refused):
             try:
-                live = await self._ownership.activate(conversation_id)
-                self._ownership.rest(live)  # if nothing else is to be done
+                actor = await self._ownership.activate(conversation_id)
+                self._ownership.rest(actor)  # if nothing else is to be done
             except Damaged as damaged:  # the other conversations are still recovered
                 _log.error("%s", damaged.message)

@@ -19,7 +19,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.partials import Partial
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.actor.actor import Live
+from turnwire.engine.actor.actor import Actor
 from turnwire.engine.fanout.channel import Channel, FollowAgain
 from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.remote_follow import catch_up
@@ -53,9 +53,9 @@ class Revive(Protocol):
         claim: Claim,
         lease: Lease,
         channel: Channel,
-        ended: Callable[[Live], None],
+        ended: Callable[[Actor], None],
         partials: list[Partial],
-    ) -> Live: ...
+    ) -> Actor: ...
 
 
 class _Door:
@@ -78,7 +78,7 @@ class Ownership:
         background: BackgroundTasks,
         revive: Revive,
     ) -> None:
-        self.alive: dict[str, Live] = {}
+        self.alive: dict[str, Actor] = {}
         self._stopping = False
         self._store = store
         self._clock = clock
@@ -92,7 +92,7 @@ class Ownership:
         self._checking: asyncio.Task[None] | None = None  # whether the claims are still valid
 
     def is_ours(self, conversation_id: str) -> bool:
-        """Returns whether this process publishes for the conversation, or has to read a new log first."""
+        """Returns whether this process publishes the conversation, or the log was replaced."""
         return (
             self.notice_epoch() or conversation_id in self.alive or conversation_id in self._doors
         )
@@ -109,9 +109,9 @@ class Ownership:
     async def stop(self) -> None:
         """Ends every agent, and releases all claims."""
         self._stopping = True
-        await asyncio.gather(*(live.stop() for live in list(self.alive.values())))
-        for live in list(self.alive.values()):
-            await self._claims.release(live.claim)
+        await asyncio.gather(*(actor.stop() for actor in list(self.alive.values())))
+        for actor in list(self.alive.values()):
+            await self._claims.release(actor.claim)
         self.alive.clear()
         if self._keeper is not None:
             self._keeper.cancel()
@@ -120,25 +120,25 @@ class Ownership:
 
     # --- activation and release ---------------------------------------------------------------
 
-    async def activate(self, conversation_id: str) -> Live:
-        """Returns the actor of a conversation; claims and recovers it if needed. Raises Owned, Refused."""
+    async def activate(self, conversation_id: str) -> Actor:
+        """Returns the actor; claims and recovers the conversation if needed. Raises Owned, Refused."""
         await self.check_epoch()
-        live = self.alive.get(conversation_id)
-        if live is not None and not live.dead:
-            return live
+        actor = self.alive.get(conversation_id)
+        if actor is not None and not actor.dead:
+            return actor
         door = self._doors.setdefault(conversation_id, _Door())
         door.waiting += 1
         try:
             async with door.lock:
-                live = self.alive.get(conversation_id)
-                if live is None or live.dead:
-                    live = await self._take_over(conversation_id)
+                actor = self.alive.get(conversation_id)
+                if actor is None or actor.dead:
+                    actor = await self._take_over(conversation_id)
         finally:
             door.waiting -= 1
             if not door.waiting:
                 del self._doors[conversation_id]
                 self._forget_unless_needed(conversation_id)
-        return live
+        return actor
 
     def _forget_unless_needed(self, conversation_id: str) -> None:
         """Drops the channel if its followers left while the conversation was being claimed."""
@@ -146,16 +146,16 @@ class Ownership:
         if channel is not None and not channel.is_followed and conversation_id not in self.alive:
             self._channels.forget(conversation_id)
 
-    async def wake(self, conversation_id: str) -> Live:
+    async def wake(self, conversation_id: str) -> Actor:
         """Activates a conversation, and waits until its recovery is committed."""
-        live = await self.activate(conversation_id)
-        await live.settle()
-        if live.dead and not self._stopping:  # another owner had taken it over
-            live = await self.activate(conversation_id)
-            await live.settle()
-        return live
+        actor = await self.activate(conversation_id)
+        await actor.settle()
+        if actor.dead and not self._stopping:  # another owner had taken it over
+            actor = await self.activate(conversation_id)
+            await actor.settle()
+        return actor
 
-    async def _take_over(self, conversation_id: str) -> Live:
+    async def _take_over(self, conversation_id: str) -> Actor:
         begun = time.monotonic()
         claim = await self._claims.take(conversation_id)
         lease = Lease(self._claims.lease / 1000, begun, self._renew)
@@ -174,7 +174,7 @@ class Ownership:
             await catch_up(channel, self._store, row, iso(self._clock.now()))
         try:
             self.check_running()
-            live = self._revive(row, claim, lease, channel, self.rest, partials)
+            actor = self._revive(row, claim, lease, channel, self.rest, partials)
         except Refused:
             if not self._stopping:
                 # If it fails, the current or the next owner does it.
@@ -182,11 +182,11 @@ class Ownership:
                     await self._make_true(row, claim, partials)
             await self._claims.release(claim)  # a process with the agent need not wait
             raise
-        self.alive[conversation_id] = live
+        self.alive[conversation_id] = actor
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
-        live.recover()
-        return live
+        actor.recover()
+        return actor
 
     async def _saved_partials(self, row: ConversationRow) -> list[Partial]:
         """Returns the partials that the last owner had saved. An idle conversation has none."""
@@ -195,7 +195,7 @@ class Ownership:
         return []
 
     async def _make_true(self, row: ConversationRow, claim: Claim, partials: list[Partial]) -> None:
-        """Commits the end of a turn that a dead owner left, without the agent, which is unavailable."""
+        """Commits the end of a turn that a dead owner left, while its agent is unavailable."""
         now = self._clock.now()
         back = Recovered(at=now, stopping=True, archived=row.archived, partials=partials)
         state, effects = step(row.state, back)
@@ -212,18 +212,18 @@ class Ownership:
             await self._store.commit(commit)
             reach(CrashPoint.STEP_WRITTEN)
 
-    def rest(self, live: Live) -> None:
+    def rest(self, actor: Actor) -> None:
         """Drops an idle or dead actor from memory, and releases its claim."""
-        if not live.dead and (self._stopping or not live.is_idle):
+        if not actor.dead and (self._stopping or not actor.is_idle):
             return
-        name = live.row.conversation_id
-        if self.alive.get(name) is live:
+        name = actor.row.conversation_id
+        if self.alive.get(name) is actor:
             del self.alive[name]
         channel = self._channels.get(name)
-        if channel is live.channel and (live.dead or not channel.is_followed):
+        if channel is actor.channel and (actor.dead or not channel.is_followed):
             channel.finish(STOPPED)
             self._channels.forget(name)
-        self._background.run(self._claims.release(live.claim))
+        self._background.run(self._claims.release(actor.claim))
 
     # --- leases -------------------------------------------------------------------------------
 
@@ -242,8 +242,8 @@ class Ownership:
         self._keeper = None
 
     async def _renew_in_time(self) -> bool:
-        """Renews all leases. If the store is unreachable, ends the agents before their leases expire."""
-        leases = [live.lease for live in self.alive.values()]
+        """Renews all leases. If that fails, ends the agents before their leases expire."""
+        leases = [actor.lease for actor in self.alive.values()]
         time_left = min((each.left - each.margin for each in leases), default=0.0)
         least = self._claims.lease / 10_000  # seconds; the minimum after this process was suspended
         # Not `asyncio.timeout`: after a suspension of this process, it would not see that the
@@ -257,27 +257,27 @@ class Ownership:
         if is_renewed:
             renewing.result()  # raises other errors
         else:
-            for name, live in self.alive.items():
+            for name, actor in self.alive.items():
                 # Leaves time for another attempt and for the end of the agent.
-                if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
+                if actor.lease.left < actor.lease.margin * 1.5 and actor.lose_agent():
                     _log.warning(
                         "conversation %s: its agent is ended, because the store is unreachable.",
                         name,
                     )
         return is_renewed
 
-    async def _renew(self) -> list[Live]:
-        """Renews all leases. Returns the actors that lost their claim. Raises StorageUnavailable."""
-        ours = {live.claim: live for live in self.alive.values()}
+    async def _renew(self) -> list[Actor]:
+        """Renews all leases and returns the actors that lost theirs. Raises StorageUnavailable."""
+        ours = {actor.claim: actor for actor in self.alive.values()}
         begun = time.monotonic()
         held = await self._claims.renew(list(ours))
         lost = []
-        for claim, live in ours.items():
+        for claim, actor in ours.items():
             if claim in held:
-                live.lease.renewed(begun)
-            elif self.alive.get(claim.conversation_id) is live:
-                lost.append(live)
-                live.lose()
+                actor.lease.renewed(begun)
+            elif self.alive.get(claim.conversation_id) is actor:
+                lost.append(actor)
+                actor.lose()
         return lost
 
     # --- a replaced log -----------------------------------------------------------------------
@@ -297,7 +297,7 @@ class Ownership:
     async def _let_go(self) -> None:
         """Drops the actors whose claims are not in the new log."""
         with suppress(StorageUnavailable):  # a claim is valid until another owner takes it
-            await asyncio.gather(*(live.settle() for live in await self._renew()))
+            await asyncio.gather(*(actor.settle() for actor in await self._renew()))
         self._checking = None
 
     async def check_epoch(self) -> None:
