@@ -202,12 +202,14 @@ class ClientConversation:
             del self._asked[own_id]
 
     async def wait(self, reply: Reply) -> Reply:
-        """Returns the reply when its turn has ended, or waits for another answer of a person."""
+        """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
         if reply.end is not None:
             return reply
         asked = self._asked.get(reply.turn_id)
         if asked is None:
-            raise TurnwireError("The reply is not one that this conversation waits for.")
+            raise TurnwireError(
+                "This conversation does not wait for this reply. Pass a reply of its `ask`."
+            )
         return await self._next_reply(asked)
 
     async def _next_reply(self, asked: _Asked) -> Reply:

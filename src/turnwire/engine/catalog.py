@@ -46,7 +46,7 @@ class Conversations:
     async def begin(
         self, wish: NewConversation, options: Mapping[str, Any] | Struct | None, rules: Options
     ) -> ConversationRow:
-        """Creates a conversation with `options` of the agent. Raises Refused, also if its id is taken."""
+        """Creates a conversation. `options` are the agent's. Raises Refused if its id is taken."""
         new = valid(_beginning(wish, self._agents.usable(wish.agent), options, rules))
         reach(CrashPoint.CREATES)
         try:

@@ -245,8 +245,7 @@ class Engine:
     async def end(self, conversation_id: str, *, reason: str = "server_stopped") -> None:
         """Ends the agent and the turn of a conversation, as if the server stopped.
 
-        The conversation can be woken again. `reason` is written into the log; `archived` is another
-        one.
+        The conversation can be woken again. `reason` is written into the log, such as `archived`.
         """
         actor = self.alive.get(conversation_id)
         if actor is not None:

@@ -32,7 +32,10 @@ def check_place(place: ForkPlace, conversation_id: str) -> None:
     if place.is_whole:
         return
     where = " or ".join(str(each) for each in place.nearest)
-    why = f"A conversation cannot be forked at {place.sequence}: it was not whole there."
+    why = (
+        f"The conversation cannot be forked at {place.sequence}:"
+        " a turn or a request is open there, or the log is shorter."
+    )
     raise Refused(
         "NOT_A_FORK_POINT",
         f"{why} Fork it at {where}.",
@@ -51,7 +54,7 @@ def fork_of(
     title: str | None,
     now: str,
 ) -> NewConversation:
-    """Returns the new conversation. `said_in`: the conversation in which its last turn took place."""
+    """Returns the new conversation. `said_in`: the conversation in which its last turn ran."""
     last = place.last
     state = forked(
         row.state,

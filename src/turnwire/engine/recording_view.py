@@ -58,9 +58,8 @@ class Recording:
             is_recording=True,
         )
         self._at = _time_of(began) or 0
-        self._calls: dict[
-            str, ToolUseBlock
-        ] = {}  # calls of this turn without a result; the turn may pause at one
+        # Calls of this turn without a result: the turn may pause at one of them.
+        self._calls: dict[str, ToolUseBlock] = {}
         # Events that wait for the next one: an init for its turn, an end for its figures.
         self._waiting: list[NormalizedStreamEvent] = []
 

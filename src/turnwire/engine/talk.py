@@ -53,7 +53,7 @@ class Talk:
         return self.row.conversation_id
 
     def telling(self, accepted: Callable[[Answer], None]) -> Talk:
-        """Returns a handle that calls `accepted` with each answer before its effects are published."""
+        """Returns a handle that calls `accepted` with an answer before its effects are visible."""
         return Talk(self._engine, self.row, accepted)
 
     async def status(self) -> Status:
@@ -112,7 +112,7 @@ class Talk:
         return reply
 
     async def wait(self, reply: Reply) -> Reply:
-        """Returns the reply when its turn has ended, or waits for another answer of a person."""
+        """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
         return reply if reply.end is not None else await self._read(ReplyReader.resumed(reply))
 
     async def _read(self, reader: ReplyReader) -> Reply:

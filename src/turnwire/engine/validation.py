@@ -53,4 +53,4 @@ def _choice(kind: type[Any], said: str) -> str:
     hint = get_type_hints(kind).get(field[1]) if field else None
     if get_origin(hint) is not Literal:
         return ""
-    return f" It is one of: {', '.join(get_args(hint))}."
+    return f" Use one of: {', '.join(get_args(hint))}."

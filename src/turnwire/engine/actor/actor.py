@@ -192,7 +192,7 @@ class Actor:
             await asyncio.shield(self._task)
 
     async def stop(self, reason: str = "server_stopped") -> None:
-        """Ends the agent and writes the reason (shutdown, archived, deleted) into the log."""
+        """Ends the agent, writes the reason into the log, and takes no more items."""
         self._stopping.set()
         self._try_again.set()
         await self._runner.close()
@@ -360,7 +360,7 @@ class Actor:
         self._do(effects)
 
     async def _make_true(self, back: i.Recovered) -> None:
-        """Commits the saved partials and the end of the turn together: no agent runs any more."""
+        """Commits the unfinished text and the end of the turn together: no agent runs any more."""
         heard = self._hearing.silence(self.state, back.at)
         before = heard.state
         heard.state, effects = step(before, back)

@@ -1,4 +1,4 @@
-"""Turns batches of agent events into steps of the conversation and what is published of them."""
+"""Turns batches of agent events into steps, and collects what each step publishes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Hearing:
     ) -> None:
         """`is_owners`: the conversation belongs to the owner of the data.
 
-        `modes`: permission modes that every user may choose. `is_recording`: only the agent's events are known; see `AgentSaid.recorded`.
+        `modes`: permission modes that every user may choose. `is_recording`: only the agent's
+        events are known; see `AgentSaid.recorded`.
         """
         self._channel = channel
         self._new_id = new_id

@@ -204,7 +204,7 @@ class AgentRunner:
         An open session keeps the allowance it was opened with. The allowance shrinks if the user
         spends money in another conversation, and grows if a new period begins. Then this session is
         closed and the turn goes to a new one. Background work would end with the session, so the
-        session stays open while there is some.
+        session stays open while such work runs.
         """
         before = None if self._current is None else self._current.allowed
         allowed = await self._conversation.reserve(before)

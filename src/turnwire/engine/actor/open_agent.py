@@ -108,9 +108,8 @@ class OpenAgent:
         """
         self.session = session
         self.allowed = allowed
-        self.has_unheard_prompt = (
-            False  # the agent was idle, and has sent no event since the prompt
-        )
+        # The agent was idle before its prompt, and has sent no event since.
+        self.has_unheard_prompt = False
         self.asked = BackgroundTasks()  # controls and stops that the agent has not answered
         self._names = RequestNames(process)
         self._slot = slot

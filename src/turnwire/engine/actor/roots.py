@@ -18,8 +18,8 @@ def within_roots(start: SessionStart, roots: Sequence[str] | None) -> SessionSta
     """Returns the start with an allowed working directory, symbolic links resolved.
 
     `roots`: None allows every directory, an empty list only the agent's own. A conversation without
-    a directory gets the first root. Raises AgentGone if the directory does not exist or is not below
-    one of the roots. Reads the file system, so call it in a thread.
+    a directory gets the first root. Raises AgentGone if the directory does not exist, or is not
+    below one of the roots. Reads the file system, so call it in a thread.
     """
     if roots is None:
         return start

@@ -37,7 +37,7 @@ class SharedAnswers:
     async def get(
         self, row: ConversationRow, control: AgentControl, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Returns the cached answer, or calls `ask` once for all callers. Never caches a refusal."""
+        """Returns the cached answer, or calls `ask` once for all callers. Caches no refusal."""
         options = msgspec.json.encode(row.options, order="sorted").decode()
         key = (name_of(control), row.user, row.agent, row.cwd, options)
         now = asyncio.get_running_loop().time()

@@ -34,7 +34,10 @@ class Slots:
         self._taken.setdefault(slot.user, []).append(slot)
 
     async def make_room(self, agent: str) -> bool:
-        """Closes an idle agent of this name, of the user with most agents. Returns whether it did."""
+        """Closes an idle agent of this name, first of users with many agents.
+
+        Returns False if none is idle.
+        """
         for taken in sorted(self._taken.values(), key=len, reverse=True):
             if await self._close_idle([slot for slot in taken if slot.agent == agent]):
                 return True

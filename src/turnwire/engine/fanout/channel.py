@@ -281,7 +281,7 @@ class Channel:
                     follower.finish(
                         partial(
                             FollowAgain,
-                            "The conversation cannot be published in this protocol; follow again.",
+                            "The conversation cannot be published; follow again.",
                         )
                     )
                 continue
@@ -292,7 +292,7 @@ class Channel:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Makes new followers wait until the block has published.
+        """Makes new followers wait until the `with` body has published.
 
         The partials have grown already, but must not be seen before that.
         """

@@ -121,7 +121,7 @@ class Ownership:
     # --- activation and release ---------------------------------------------------------------
 
     async def activate(self, conversation_id: str) -> Actor:
-        """Returns the actor; claims and recovers the conversation if needed. Raises Owned, Refused."""
+        """Returns the actor; claims and recovers the conversation first. Raises Owned, Refused."""
         await self.check_epoch()
         actor = self.alive.get(conversation_id)
         if actor is not None and not actor.dead:
