@@ -611,7 +611,10 @@ def test_a_conversation_is_forked_and_both_go_on(tell: Tell) -> None:
 def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Tell) -> None:
     refused = tell("fork", talked, "--at", "2")
     assert refused.exit_code == 2
-    assert "cannot be forked at 2: it was not whole there. Fork it at 0 or " in refused.stderr
+    assert (
+        "cannot be forked at 2: a turn or a request is open there, or the log is shorter. Fork it at 0 or "
+        in refused.stderr
+    )
 
 
 def test_an_import_refers_to_the_blobs_of_its_file_as_they_are(tell: Tell, home: Path) -> None:
