@@ -1,1 +1,1 @@
-"""The agents: programs that hold a conversation, behind one port. See `registry` for their names."""
+"""The agents that implement the agent port, and the processes they run in. `registry` has their names."""
