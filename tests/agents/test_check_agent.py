@@ -160,7 +160,7 @@ def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem
     [
         (StrangeAgent(how="on strike"), "it is unavailable: It is on strike."),
         (StrangeAgent(how="refuses"), "open() raised AgentGone: It does not want to."),
-        (StrangeAgent(how="crashes"), "it raised ValueError('a mistake')"),
+        (StrangeAgent(how="crashes"), "raised ValueError('a mistake')"),
         (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent broke"),
         (StrangeAgent(how="never closes"), "close() took more than 0.3 seconds"),
         (StrangeAgent(how="immortal"), "prompt() after close() did not raise AgentGone"),
@@ -188,7 +188,7 @@ def test_what_a_bad_agent_does_is_named(agent: StrangeAgent, problem: str) -> No
 
 
 def test_a_tool_that_is_never_called_is_named() -> None:
-    with pytest.raises(AgentBroken, match="it called no tool"):
+    with pytest.raises(AgentBroken, match="the agent called no tool"):
         checked(StrangeAgent(), Prompts(tool="use one"))
 
 

@@ -1,1 +1,1 @@
-"""The agents that implement the agent port, and the processes they run in. `registry` has their names."""
+"""The agents, which implement the agent port, and their processes. `registry` has their names."""

@@ -1,4 +1,4 @@
-"""Runs any agent in a guarded child process, so that it can neither block nor outlive its server."""
+"""Runs any agent in a guarded child process, which can neither block nor outlive its server."""
 
 from __future__ import annotations
 

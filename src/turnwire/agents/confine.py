@@ -1,4 +1,4 @@
-"""Denies a command access to directories of its server. The guard calls this before it runs the command.
+"""Denies a command access to directories of its server. The guard applies this before exec.
 
 Three mechanisms; each makes the directories unreadable for the command and its children:
 
@@ -6,8 +6,9 @@ Three mechanisms; each makes the directories unreadable for the command and its 
 - `landlock`: the kernel refuses every access below the directories;
 - `user`: the command runs as another user, who has no access to the directories.
 
-The first two exist only on Linux. With them the command also cannot read the memory or the environment
-of processes outside, such as the server. Like the guard, this file is loaded by path and imports little.
+The first two exist only on Linux. They also prevent the command from reading the memory or the
+environment of processes outside, such as the server. The guard loads this file by its path, and the
+file imports little, so that an agent starts fast.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def _enter_namespaces(hide: list[str], keep: list[str], ask_for_maps: Callable[[
     for path in hide:
         _mount(None, path, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
     os.chdir(os.getcwd())  # noqa: PTH109  # enters the new mounts instead of the covered directory
-    # Only this capability allows a process to undo the mounts. exec drops it for an ordinary user, but
-    # not for root. In a user namespace that the command creates, the kernel locks the mounts.
+    # Only this capability allows a process to undo the mounts. exec drops it for an ordinary user,
+    # but not for root. In a user namespace that the command creates, the kernel locks the mounts.
     _prctl(_DROP_FOR_GOOD, _SYS_ADMIN)
 
 
@@ -161,9 +162,10 @@ def _write(file: str, text: str) -> None:
 
 
 def _restrict_by_landlock(hide: list[str], keep: list[str]) -> None:
-    """Allows all paths except the hidden directories and their parents; Landlock has only allow rules.
+    """Allows all paths except the hidden directories and their parents.
 
-    The parent directories can be listed, but no file can be created directly in them.
+    Landlock has only rules that allow. The parent directories can be listed, but no file can be
+    created directly in them.
     """
     import ctypes
     import struct

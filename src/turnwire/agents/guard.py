@@ -18,8 +18,8 @@ Both sides write JSON to the control socket, one object per line. The server wri
 
 - {"end": {"leave": 0.5, "grace": 3}}: end everything;
 - {"lease": 8, "kill": 9}: the heartbeat. End everything unless the next one arrives within `lease`
-  seconds; send SIGKILL to the rest after `kill` seconds. A server that hangs or cannot reach its store
-  may be replaced by another server. The old server's agent must have ended by then.
+  seconds; send SIGKILL to the rest after `kill` seconds. Another server may replace one that hangs
+  or cannot reach its store. The old server's agent must have ended by then.
 
 The guard writes:
 
@@ -288,7 +288,7 @@ class Guard:
         return True
 
     def _wait(self, seconds: float | None) -> None:
-        """Waits for one event: a child's end, a signal, a line of the server or the server's end."""
+        """Waits for an event: a child's end, a signal, a line of the server or the server's end."""
         if self._deadline is not None and not self._asked:
             left = max(self._deadline - time.monotonic(), 0.0)
             seconds = left if seconds is None else min(seconds, left)
@@ -462,7 +462,7 @@ def _ask_for_maps(writable: int, proceed: int) -> None:
 
 
 def _confine() -> Any:
-    """Imports confine.py from this file's directory, which is not on the path of an isolated run."""
+    """Imports confine.py from this file's directory, which is not on Python's path with -I."""
     from importlib import import_module
 
     if __package__:

@@ -1,4 +1,4 @@
-"""Finds agents by name. Imports an agent only when it is used, so that unused agents cost nothing."""
+"""Finds agents by name. Imports an agent only for its first use, so unused agents cost nothing."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def name_of(given: str, agent: Agent) -> str:
 
 
 def find(name: str, known: Sequence[str] = ()) -> Agent:
-    """Returns the agent of a conversation: one of `known` (as `module:attribute`) or Turnwire's own.
+    """Returns the agent of a conversation: one of Turnwire's own, or one of `known`.
 
-    Raises UnknownAgent if no such agent has this name.
+    `known` are agents as `module:attribute`. Raises UnknownAgent if no agent has this name.
     """
     for where in known:
         if ":" in where and (agent := make(where)).name == name:
             return agent
-    if name not in _AGENTS:  # rejects `module:attribute` too: a stored name never imports a module
+    if name not in _AGENTS:  # also `module:attribute`: a stored name must never import a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."

@@ -1,4 +1,4 @@
-"""Test tools for extensions: checks for a store, an agent, a bus and a projector; a manual clock."""
+"""Test tools for extensions: checks of a store, an agent, a bus, a projector; a manual clock."""
 
 from turnwire.testing.check_agent import AgentBroken, AgentReport, Prompts, check_agent
 from turnwire.testing.check_bus import check_bus

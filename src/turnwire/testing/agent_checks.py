@@ -90,7 +90,7 @@ class AgentChecks:
     async def describes_itself(self) -> None:
         agent = self.make()
         if not agent.name:
-            raise AgentBroken("it has no name")
+            raise AgentBroken("the agent has no name")
         if agent.capabilities != agent.capabilities:
             raise AgentBroken("its capabilities change between two reads")
 
@@ -128,7 +128,7 @@ class AgentChecks:
             await self.say(heard, self.prompts.tool)
             await heard.turn_ends(1)
             if not heard.order.calls:
-                raise AgentBroken("it called no tool")
+                raise AgentBroken("the agent called no tool")
             missing = heard.order.calls - heard.order.results
             if missing:
                 raise AgentBroken(f"calls without a result: {', '.join(sorted(missing))}")

@@ -40,7 +40,7 @@ async def check_agent(
     checker = AgentChecks(make_agent, prompts or Prompts(), seconds)
     why = make_agent().unavailable()
     if why is not None:
-        raise AgentBroken(f"the agent cannot be checked, it is unavailable: {why}")
+        raise AgentBroken(f"the agent cannot be checked, because it is unavailable: {why}")
     checks: list[_Check] = [
         checker.describes_itself,
         checker.a_prompt_gets_a_turn,
@@ -68,7 +68,7 @@ async def check_agent(
         except AgentBroken as problem:
             broken.append(f"{name}: {problem}")
         except Exception as error:
-            broken.append(f"{name}: it raised {error!r}")
+            broken.append(f"{name}: raised {error!r}")
         else:
             kept.append(name)
     if broken:

@@ -42,7 +42,7 @@ def check_projector(make: MakeProjector) -> None:
         except Broken as broken:
             failures.append(f"{name}: {broken}")
         except Exception as error:
-            failures.append(f"{name}: it raised {error!r}")
+            failures.append(f"{name}: raised {error!r}")
     if failures:
         total = len(PROJECTOR_CHECKS)
         raise ProjectorBroken(f"{len(failures)} of {total} checks failed:\n" + "\n".join(failures))

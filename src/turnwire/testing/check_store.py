@@ -49,7 +49,7 @@ async def check_store(make_store: MakeStore, *, open_copy: OpenCopy | None = Non
         except Broken as broken:
             failures.append(f"{_name(check)}: {broken}")
         except Exception as error:
-            failures.append(f"{_name(check)}: it raised {error!r}")
+            failures.append(f"{_name(check)}: raised {error!r}")
         finally:
             await store.close()
     if failures:

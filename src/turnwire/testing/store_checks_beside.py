@@ -1,4 +1,4 @@
-"""Checks of a store for all other data: requests, inbox, audit trail, search, blobs, spending, backup."""
+"""Checks of a store for all data outside of the log: requests, inbox, audit trail, search, blobs."""
 
 from __future__ import annotations
 
@@ -519,7 +519,7 @@ async def blobs_are_kept(store: Store) -> None:
 
 async def a_blob_goes_with_the_last_conversation_that_needs_it(store: Store) -> None:
     talks = [await begin(store, name) for name in ("c", "d", "e")]
-    for blob_id in ("shared", "own", "waiting", "of-nobody"):
+    for blob_id in ("shared", "own", "waiting", "unused"):
         await store.put_blob(blob_id, blob_id.encode(), "text/plain", at=at())
 
     def needs(talk: Writing, *blob_ids: str) -> list[Write]:
@@ -537,21 +537,21 @@ async def a_blob_goes_with_the_last_conversation_that_needs_it(store: Store) -> 
     await third.commit(third.prepare(state=queued))
 
     async def left() -> list[str]:
-        names = ("shared", "own", "waiting", "of-nobody")
+        names = ("shared", "own", "waiting", "unused")
         return [name for name in names if await store.get_blob(name) is not None]
 
     await store.delete("c")
     expect(
-        await left() == ["shared", "waiting", "of-nobody"],
+        await left() == ["shared", "waiting", "unused"],
         "deleting a conversation deletes only blobs that no other needs",
     )
     await store.delete("d")
     expect(
-        await left() == ["waiting", "of-nobody"],
+        await left() == ["waiting", "unused"],
         "deleting the last conversation that needs a blob deletes the blob",
     )
     await store.delete("e")
-    expect(await left() == ["of-nobody"], "deleting a conversation deletes the blobs of its queue")
+    expect(await left() == ["unused"], "deleting a conversation deletes the blobs of its queue")
 
 
 async def a_backup_is_a_log_of_its_own(

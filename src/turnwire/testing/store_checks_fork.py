@@ -109,7 +109,7 @@ async def a_fork_has_the_same_beginning(store: Store) -> None:
     await expect_raises(
         Conflict, store.fork(_fork(talk, "g", 9, 2)), "a fork after the end of the log"
     )
-    strange = structs.replace(_fork(talk, "g", 3, 2), parent_id="nobody")
+    strange = structs.replace(_fork(talk, "g", 3, 2), parent_id="missing")
     await expect_raises(
         Refused, store.fork(strange), "a fork of a conversation that does not exist"
     )
@@ -182,7 +182,7 @@ async def a_fork_begins_where_nothing_is_half_said(store: Store) -> None:
         "a fork before the result of a tool call is not possible",
     )
     await expect_raises(
-        Refused, store.fork_place("nobody"), "a fork place in a conversation that does not exist"
+        Refused, store.fork_place("missing"), "a fork place in a conversation that does not exist"
     )
 
 

@@ -67,7 +67,7 @@ def short_key(*names: str) -> str:
 
 
 class Place(Struct, frozen=True):
-    """A place in a script. The id of a question contains it, so any process can continue from it."""
+    """A place in a script. A question's id contains it, so that any process can continue there."""
 
     turn: str  # the turn's key, a part of every id of the turn
     language: Language

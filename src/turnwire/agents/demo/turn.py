@@ -167,7 +167,7 @@ class Turn:
         self.say(ev.UserMessage(*self.whose(parent), [block], "tool", uuid))
 
     async def output(self, tool_use_id: str, text: str, parent: str | None = None) -> None:
-        """Emits the output of a tool call line by line. An interrupt ends the call with an error."""
+        """Emits the output of a tool call by lines. An interrupt ends the call with an error."""
         delay = self.host.options.delay
         try:
             for number, line in enumerate(text.splitlines(keepends=True), 1):

@@ -1,4 +1,4 @@
-"""Serves a scripted Messages API until Ctrl-C: `python -m turnwire.testing.model_api script.json`."""
+"""Serves a scripted model until Ctrl-C: `python -m turnwire.testing.model_api script.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts a scripted reply to the format of the Messages API: a stream of events, or one message."""
+"""Converts a scripted reply to the format of the Messages API: a stream, or one message."""
 
 from __future__ import annotations
 
