@@ -63,7 +63,7 @@ class ChildAgent:
         self._start_seconds = start_seconds
         self._grace = grace
         self._options = options
-        self._agent: Agent = make(agent, **options)  # only describes the agent; opens no session
+        self._agent: Agent = make(agent, **options)  # describes the agent; opens no session
         self.name = self._agent.name
         # An agent from outside Turnwire counts as one that runs commands, unless it says otherwise.
         is_foreign = ":" in agent and not isinstance(self._agent, RunsCommands)

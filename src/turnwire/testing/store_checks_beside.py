@@ -1,4 +1,4 @@
-"""Checks of a store for all data outside of the log: requests, inbox, audit trail, search, blobs."""
+"""Checks of a store for all data outside the log: requests, inbox, audit trail, search, blobs."""
 
 from __future__ import annotations
 
