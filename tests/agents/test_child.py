@@ -303,7 +303,7 @@ def nothing_runs() -> bool:
 def test_one_that_never_starts_is_given_up_and_ended() -> None:
     async def run() -> None:
         agent = ChildAgent("demo", never_start=True, start_seconds=0.5)
-        with pytest.raises(AgentGone, match=r"no sign of life for 0\.5 seconds"):
+        with pytest.raises(AgentGone, match=r"did not start within 0\.5 seconds"):
             await agent.open(SessionStart("c"))
         assert nothing_runs()
 
