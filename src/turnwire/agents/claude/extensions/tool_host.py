@@ -72,8 +72,8 @@ class _Params(Struct):
 class ToolHost:
     """The servers of one conversation. Calls run beside everything else, until they are taken back.
 
-    `answer` gets the answer to a control request, `progress` the id of a call, the name of the tool,
-    and a line; `start` runs a task that ends with the session.
+    `answer` gets the answer to a control request, `progress` the id of a call, the name of the
+    tool, and a line; `start` runs a task that ends with the session.
     """
 
     def __init__(

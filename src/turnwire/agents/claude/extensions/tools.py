@@ -129,9 +129,9 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: its name, its docstring and its annotations are what Claude sees.
 
-    `needs_permission` false: nobody is asked before it runs. `read_only` tells Claude that it changes
-    nothing, so that several calls may run at once. `deferred` keeps it out of the prompt until Claude
-    looks for such a tool: for those of which there are many.
+    `needs_permission` false: nobody is asked before it runs. `read_only` tells Claude that it
+    changes nothing, so that several calls may run at once. `deferred` keeps it out of the prompt
+    until Claude looks for such a tool: for those of which there are many.
     """
 
     def made(function: Callable[..., Any]) -> Tool:

@@ -14,7 +14,8 @@ __all__ = ["Chosen"]
 class Chosen:
     """As it is now, by what the program says. A choice that it refuses is told, and changes nothing.
 
-    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the session is over.
+    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the
+    session is over.
     """
 
     def __init__(

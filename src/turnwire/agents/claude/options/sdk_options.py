@@ -148,8 +148,8 @@ def own_options(
 def _settings(given: str | None, cwd: Any, bounds: Bounds, hide: Sequence[str]) -> str | None:
     """Adds to the settings which models there are, and which directories are denied.
 
-    Without the models, sub-agents could be given any other. Where something is added, a file of settings
-    is read here instead of by the program.
+    Without the models, sub-agents could be given any other. Where something is added, a file of
+    settings is read here instead of by the program.
     """
     if bounds.models is None and not hide:
         return given
