@@ -300,7 +300,7 @@ class ClaudeAgent:
 
     @property
     def _denied(self) -> list[str]:
-        """The directories that Claude's file tools must refuse, as the isolation does."""
+        """The directories that Claude's file tools must refuse, in addition to the isolation."""
         return [] if self._isolation is None else self._isolation.hide
 
     def _own_files(self, env: Mapping[str, str]) -> list[Path]:

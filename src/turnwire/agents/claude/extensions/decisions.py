@@ -50,7 +50,10 @@ def allow(
 
 
 def deny(reason: str, *, context: str | None = None) -> Decision:
-    """Denies the tool, with a reason for the model. At `Stop` and `SubagentStop`: continues."""
+    """Denies the action, with a reason for the model.
+
+    At `Stop` and `SubagentStop`, the turn continues instead of ending.
+    """
     return Decision("deny", reason, None, context)
 
 

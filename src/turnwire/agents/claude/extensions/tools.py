@@ -131,7 +131,7 @@ def tool(
 
     - `needs_permission`: False lets the tool run without asking a person.
     - `read_only`: tells Claude that the tool changes nothing, so that calls may run concurrently.
-    - `deferred`: keeps the tool out of the prompt until Claude searches for it; for many tools.
+    - `deferred`: keeps the tool out of the prompt until Claude searches for it.
     """
 
     def made(function: Callable[..., Any]) -> Tool:

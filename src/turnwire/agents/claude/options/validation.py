@@ -35,7 +35,7 @@ EXTRA_ARGS = (
 )
 _EFFORTS = get_args(Effort)  # in ascending order
 # Fields of a new conversation that are not part of `options`.
-_BESIDE = ("cwd", "model", "permission_mode")
+_NOT_OPTIONS = ("cwd", "model", "permission_mode")
 
 
 def read_options(given: Any) -> ClaudeOptions:
@@ -45,7 +45,7 @@ def read_options(given: Any) -> ClaudeOptions:
     if not isinstance(given, Mapping):
         raise _refused("`options` is not a mapping of names to values")
     for name in given:
-        if name in _BESIDE:
+        if name in _NOT_OPTIONS:
             raise _refused(f"{name!r} is not an option: pass it outside of `options`")
         if name not in ClaudeOptions.__struct_fields__:
             known = ", ".join(sorted(ClaudeOptions.__struct_fields__))

@@ -77,7 +77,7 @@ class ModelProxy:
 
     @classmethod
     async def start(cls, env: Mapping[str, str]) -> ModelProxy | None:
-        """Starts a proxy for a program with this environment. Returns None: see `why_visible`."""
+        """Starts a proxy for this environment. Returns None if the credential cannot be hidden."""
         if await asyncio.to_thread(why_visible, env) is not None:
             return None
         self = cls(env)
@@ -137,7 +137,7 @@ class ModelProxy:
             return
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                far_reader, far_writer = await self._connect()
+                model_reader, model_writer = await self._connect()
         except (OSError, EOFError, ValueError, TimeoutError) as failure:
             said = f"The model at {self._upstream.hostname} cannot be reached: {failure}"
             await _refuse(writer, 502, "api_error", said)
@@ -149,10 +149,10 @@ class ModelProxy:
                 f"{method} {prefix}{target} HTTP/1.1",
                 [("Host", self._netloc), (name, secret), *self._extra, *kept],
             )
-            far_writer.write(sent.written())
-            await _relay(reader, writer, far_reader, far_writer)
+            model_writer.write(sent.written())
+            await _relay(reader, writer, model_reader, model_writer)
         finally:
-            far_writer.close()
+            model_writer.close()
 
     def _credential(self, head: _Head) -> tuple[str, str | None]:
         """Returns the header with the real credential; the value is None if no stand-in fits."""
@@ -241,16 +241,17 @@ class _Head(NamedTuple):
 async def _relay(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    far_reader: asyncio.StreamReader,
-    far_writer: asyncio.StreamWriter,
+    model_reader: asyncio.StreamReader,
+    model_writer: asyncio.StreamWriter,
 ) -> None:
     """Forwards the rest of the request and the response, until either side closes."""
     async with asyncio.TaskGroup() as both:
-        up = both.create_task(_copy(reader, far_writer))
-        down = both.create_task(_answer_of(far_reader, writer))
+        up = both.create_task(_copy(reader, model_writer))
+        down = both.create_task(_answer_of(model_reader, writer))
 
         def sent(_: object) -> None:
-            # The model may respond and close before it has read everything: that is valid.
+            # The model may respond and close before it has read the whole request: forward that
+            # response to its end.
             if reader.at_eof() or reader.exception() is not None:
                 down.cancel()
 
@@ -258,15 +259,15 @@ async def _relay(
         down.add_done_callback(lambda _: up.cancel())
 
 
-async def _answer_of(far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _answer_of(model_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
         while True:
-            head = _Head.read(await far_reader.readuntil(b"\r\n\r\n"))
+            head = _Head.read(await model_reader.readuntil(b"\r\n\r\n"))
             if head.status >= 200:
                 break
         fields = [f for f in head.fields if f[0].lower() not in ("connection", "keep-alive")]
         writer.write(_Head(head.first, fields).written())
-        await _copy(far_reader, writer)
+        await _copy(model_reader, writer)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

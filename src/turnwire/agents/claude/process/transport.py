@@ -79,8 +79,8 @@ class GuardedTransport:
     """Implements the SDK's `Transport`.
 
     `heard` receives lines as they arrive, and returns the lines for the SDK. `over` is called at
-    the end of the output with the reason, if known. It returns the error to raise, or None for an
-    intended end.
+    the end of the output with the reason, if known. `over` returns the error to raise, or None
+    for an intended end.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class GuardedTransport:
     async def end(self, *, leave: float = 0.0) -> list[EndedProcess]:
         """Ends the program and all processes it started; `leave`: seconds to exit by itself.
 
-        A program before its handshake may ignore signals for seconds and has done nothing: it is
-        killed.
+        Before its handshake a program is killed: it may ignore signals for seconds, and has no
+        work to finish.
         """
         if self.process is None:
             return []

@@ -24,7 +24,7 @@ __all__ = ["Deferred", "renew_note"]
 
 
 class Deferred(Struct, frozen=True):
-    """A deferred question. `call` is None if no session file exists: then a question may exist."""
+    """A deferred question. Without a session file `call` is None: a question may exist."""
 
     call: str | None = None
 

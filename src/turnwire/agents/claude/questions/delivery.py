@@ -89,15 +89,15 @@ class Asking:
     def _give(self, answer: Answer, asked: Any) -> dict[str, Any]:
         """Returns an answer as the output of the hook."""
         reply, given = answer.reply, _given(answer.in_words)
-        beside = answers.in_words(given) if given else None
+        other_answers = answers.in_words(given) if given else None
         if reply.decision == "deny":
             why = reply.reason or "The question was cancelled."
-            return question_tools.deny(why if beside is None else f"{why}\n{beside}")
+            return question_tools.deny(why if other_answers is None else f"{why}\n{other_answers}")
         if (
             asked.get("tool_name") == question_tools.TOOL
         ):  # the tool fetches the answer when it runs
             self._answered[reply.request_id] = reply
-        return question_tools.allow(reply, asked.get("tool_input"), beside)
+        return question_tools.allow(reply, asked.get("tool_input"), other_answers)
 
     def answer_call(self, message: Any) -> dict[str, Any]:
         """Returns the answer of Turnwire's own MCP server to a message of the program."""

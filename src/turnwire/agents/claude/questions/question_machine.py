@@ -216,7 +216,7 @@ class Question:
     # --- causes from Claude -------------------------------------------------------------------
 
     def open(self, call: str | None) -> None:
-        """Opens a session with a deferred question. `call` is None if the question is not known."""
+        """Opens a session with a deferred question. `call` is None if the call is not known."""
         self.happens("opened")
         self._call = call
 

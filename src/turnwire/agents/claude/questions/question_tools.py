@@ -67,12 +67,12 @@ _TOOL = {
 # --- outputs of the hook ------------------------------------------------------------------------
 
 
-def allow(reply: Reply, tool_input: Any, beside: str | None = None) -> dict[str, Any]:
+def allow(reply: Reply, tool_input: Any, context: str | None = None) -> dict[str, Any]:
     """Allows the tool to run: AskUserQuestion finds the answers in its input.
 
-    The model gets the text `beside` together with the tool's result.
+    The model gets the text `context` together with the tool's result.
     """
-    more = {} if beside is None else {"additionalContext": beside}
+    more = {} if context is None else {"additionalContext": context}
     if not isinstance(tool_input, dict) or "questions" not in tool_input:
         return _decision("allow", **more)
     answers = {

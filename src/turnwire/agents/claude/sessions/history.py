@@ -107,13 +107,13 @@ def agents_of(folder: Path, session_id: str) -> list[Path]:
 
 
 def _sessions_in(folder: Path) -> Iterator[SessionFile]:
-    beside: dict[str, list[Path]] = {}
+    by_session: dict[str, list[Path]] = {}
     for path in folder.glob("agent-*.jsonl"):
-        beside.setdefault(_session_of(path), []).append(path)
+        by_session.setdefault(_session_of(path), []).append(path)
     for path in folder.glob("*.jsonl"):
         if not path.name.startswith("agent-"):
             below = (folder / path.stem).glob("subagents/**/agent-*.jsonl")
-            agents = sorted([*below, *beside.get(path.stem, [])])
+            agents = sorted([*below, *by_session.get(path.stem, [])])
             size = sum(each.stat().st_size for each in (path, *agents))
             yield SessionFile(path.stem, path, size, agents)
 

@@ -23,7 +23,7 @@ __all__ = ["Brought", "bring", "conversation_of"]
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without letters and digits that look alike
 _PAGE = 500
 _LEASE = 600_000  # milliseconds
-_COUNTS = ("said", "told", "result")  # record kinds that make a session worth importing
+_COUNTS = ("said", "told", "result")  # kinds that make a session new; others are added with them
 
 _Story: TypeAlias = list[tuple[Record, str | None]]
 
