@@ -31,10 +31,7 @@ _log = logging.getLogger("turnwire.claude")
 _URL, _HEADERS, _FIRST_PARTY = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "api.anthropic.com"
 _ASSUME = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"  # keeps the behaviour of a direct connection
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
-_OWN_WAYS = (
-    "ANTHROPIC_UNIX_SOCKET",
-    "CLAUDE_CODE_CLIENT_CERT",
-)  # routes to the model that bypass the URL
+_OWN_WAYS = ("ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_CLIENT_CERT")  # they bypass the URL
 _MODEL_CALLS = {("POST", "/v1/messages"), ("POST", "/v1/messages/count_tokens"), ("HEAD", "/")}
 _NOT_PASSED_ON = {"host", "connection", "keep-alive", "x-api-key", "authorization", "te", "upgrade"}
 _MOST_CONNECTIONS = 128
