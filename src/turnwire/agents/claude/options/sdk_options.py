@@ -213,7 +213,7 @@ def tell(
     question = HookMatcher(
         "|".join(GATED),
         [question_hook],
-        2_000_000.0,  # seconds; the largest timeout that the program's timers support
+        2_000_000.0,  # seconds; about the largest timeout that the program's timers support
     )
     matchers["PreToolUse"] = [question, *matchers.get("PreToolUse", [])]
     client = replace(options, hooks=matchers)

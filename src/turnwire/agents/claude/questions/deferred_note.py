@@ -55,7 +55,7 @@ def renew_note(config: Path, session_id: str) -> Deferred | None:
 def _find_note(path: Path) -> _Note | None:
     """Returns the note of a question without a result in the last turn, or None."""
     leaf: dict[str, Any] = {}
-    speaker = ""  # the type of the last record
+    speaker = ""  # the type of the last record, except system records
     have_results: set[str] = set()
     for record in _back_from_end(path):
         leaf = leaf or record

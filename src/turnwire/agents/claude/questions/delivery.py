@@ -93,9 +93,7 @@ class Asking:
         if reply.decision == "deny":
             why = reply.reason or "The question was cancelled."
             return question_tools.deny(why if other_answers is None else f"{why}\n{other_answers}")
-        if (
-            asked.get("tool_name") == question_tools.TOOL
-        ):  # the tool fetches the answer when it runs
+        if asked.get("tool_name") == question_tools.TOOL:  # fetches the answer when it runs
             self._answered[reply.request_id] = reply
         return question_tools.allow(reply, asked.get("tool_input"), other_answers)
 

@@ -22,9 +22,7 @@ class SecondQuestions:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._held: dict[str, ev.AssistantMessage] = {}  # by call
-        self._growing: set[tuple[str, int]] = (
-            set()
-        )  # growing blocks of held calls, by message and index
+        self._growing: set[tuple[str, int]] = set()  # blocks of held calls, by message and index
 
     @property
     def is_open(self) -> bool:

@@ -45,6 +45,6 @@ class Permissions:
         return {**allowed, "updatedPermissions": remember} if remember else allowed
 
     def _may_be(self, update: Any) -> bool:
-        """Whether a permission update changes no mode, or only to a mode that anyone may choose."""
+        """Whether a permission update keeps the mode, or sets one that any user may choose."""
         is_mode = isinstance(update, dict) and update.get("type") == "setMode"
         return not is_mode or update.get("mode") in self._modes
