@@ -101,7 +101,7 @@ async def bring(
         is_done = True
     finally:
         await store.release(claim)
-        if is_new and not is_done:  # for example by Ctrl-C: a partial import is useless
+        if is_new and not is_done:  # interrupted, as by Ctrl-C: a partial import is useless
             await store.delete(name)
     state = retelling.state
     reset = ["cwd"] if is_new and session.places and session.cwd is None else []

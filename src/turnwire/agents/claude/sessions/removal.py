@@ -13,7 +13,7 @@ from turnwire.agents.claude.sessions.history import agents_of, config_dir
 
 __all__ = ["forget_session"]
 
-# The folders with files of a session. Their names are its id, or begin with it and a dot or a dash.
+# Folders with session files. A name is the session's id, or begins with it and a dot or a dash.
 _PLACES = (
     "projects/*",  # messages, long tool results, messages of sub-agents
     "file-history",  # copies of files from before Claude changed them
