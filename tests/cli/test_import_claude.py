@@ -408,7 +408,7 @@ def test_a_conversation_that_somebody_works_on_is_left_alone(
     run_async(own("elsewhere:1:x"))
     told = tell("import", "--from", "claude")
     assert told.exit_code == 0
-    assert f"{name}  left as it is: another process works on it" in told.stderr
+    assert f"{name}  left as it is: another process runs it" in told.stderr
     assert words(log(tell, name)) == ["hi", "Hello."]
 
 
@@ -435,7 +435,7 @@ def test_a_conversation_in_which_something_waits_is_left_alone(
     [left] = bring(tell, home)["conversations"]
     assert (left["entries"], left["refused"]) == (
         0,
-        "something waits in it; import again when that is over",
+        "a turn or message is open; import again when it has ended",
     )
 
 

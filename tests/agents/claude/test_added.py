@@ -105,7 +105,7 @@ async def test_each_decision_of_a_hook_and_each_way_to_fail(tmp_path: Path) -> N
         assert "The moon is full." in json.dumps(it.api.requests[4].messages)
         assert "ValueError" in it.told["raises"]
         assert "more than 1 seconds" in it.told["hangs"]
-        assert "int, which is no decision" in it.told["nonsense"]
+        assert "int, which is not a decision" in it.told["nonsense"]
         assert runs(it) == [
             ("prompts", None, "none", None),
             ("rules", "denied", "deny", None),

@@ -170,7 +170,7 @@ async def too_many_are_at_work(it: Stage, number: int) -> None:
         await other.send("do the other thing")
         await it.api.until(lambda api: bool(api.holding), 180)
         await answered(it, number)
-        assert "no more may be" in await until_it_failed(it)
+        assert "are in use" in await until_it_failed(it)
         await other.interrupt(1)
         it.api.release("o")
         it.all_is_heard = False

@@ -45,7 +45,7 @@ async def test_no_other_model_is_asked_and_nobody_thinks_more(tmp_path: Path) ->
         await it.says("two")
         assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000
         [refused] = it.news("choice_refused")
-        assert refused["message"] == "This agent thinks with 2000 at most."
+        assert refused["message"] == "The limit of this agent is 2000 tokens."
         assert (await it.talk.status()).max_thinking_tokens is None
         await it.says("send somebody with a large model")
         [default, own] = (await it.talk.control(c.ListModels())).ack.result.models  # type: ignore[union-attr]
@@ -99,9 +99,9 @@ def test_models_of_sub_agents_and_for_another_day_are_among_those_that_there_are
 
     for good in ("inherit", "sonnet", SMALL, "claude-sonnet-4-5"):
         assert bound.check_options(helper(good))
-    with pytest.raises(Refused, match=f"'a' may not have '{LARGE}'; there is: sonnet"):
+    with pytest.raises(Refused, match=f"'a' may not use '{LARGE}'; allowed: sonnet"):
         bound.check_options(helper(LARGE))
-    with pytest.raises(Refused, match=f"no model '{LARGE}'; there is: sonnet"):
+    with pytest.raises(Refused, match=f"model '{LARGE}' is not allowed; allowed: sonnet"):
         bound.check_options({"fallback_model": f"sonnet,{LARGE}"})
     assert ClaudeAgent().check_options(helper(LARGE))
 

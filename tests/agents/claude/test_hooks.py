@@ -220,7 +220,7 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
     "leaves": (leaves, "raised", "SystemExit"),
     "cancels": (cancels, "raised", "cancelled"),
     "number": (42, "nonsense", "int"),
-    "field": ({"decide": "no"}, "nonsense", "no 'decide'"),
+    "field": ({"decide": "no"}, "nonsense", "unknown field 'decide'"),
     "word": (before_tool(permissionDecision="Deny"), "nonsense", "'Deny'"),
     "defer": (before_tool(permissionDecision="defer"), "nonsense", "'defer'"),
     "block": ({"decision": "stop it"}, "nonsense", "'stop it'"),
@@ -359,15 +359,15 @@ def test_hooks_are_given_or_named() -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: read_hooks([print]), "is no hook"),
+        (lambda: read_hooks([print]), "is not a hook"),
         (lambda: read_hooks(["no.such:hook"]), "cannot be imported"),
         (lambda: read_hooks(["hook"]), "module:attribute"),
         (lambda: hooks_of_sdk([quick]), "a mapping of events"),  # type: ignore[arg-type]
-        (lambda: saying(None, matcher="("), "no regular expression"),
+        (lambda: saying(None, matcher="("), "not a regular expression"),
         (lambda: saying(None, seconds=0), "more than 0"),
         (lambda: saying(None, on_failure="ignore"), "deny, allow, stop"),
         (lambda: saying(None, ""), "PreToolUse, PostToolUse"),
-        (lambda: Hook("Stop", 7, "seven"), "no function"),  # type: ignore[arg-type]
+        (lambda: Hook("Stop", 7, "seven"), "not a function"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_hook_is_named(make: Callable[[], Any], why: str) -> None:

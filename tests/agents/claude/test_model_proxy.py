@@ -222,7 +222,7 @@ async def test_the_own_address_of_the_model_is_treated_as_such(tmp_path: Path) -
         ({"CLAUDE_CODE_USE_BEDROCK": "1"}, "CLAUDE_CODE_USE_BEDROCK is on"),
         ({"ANTHROPIC_UNIX_SOCKET": "/s"}, "ANTHROPIC_UNIX_SOCKET is set"),
         ({"ANTHROPIC_API_KEY": ""}, "a login of Claude Code"),
-        ({"HTTPS_PROXY": "socks5://there:1"}, "leads over socks5://there"),
+        ({"HTTPS_PROXY": "socks5://there:1"}, "reached through socks5://there"),
         ({"HTTPS_PROXY": "socks5://there:1", "NO_PROXY": ".anthropic.com"}, None),
         ({}, None),
     ],

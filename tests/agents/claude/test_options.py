@@ -86,7 +86,7 @@ def test_options_are_the_same_typed_and_written_down() -> None:
             r"no option 'env' .*; it has: add_dirs, agents, allowed_tools",
         ),
         ({"cli_path": "/evil"}, "no option 'cli_path'"),
-        ({"model": "opus"}, "say it beside `options`"),
+        ({"model": "opus"}, "pass it outside of `options`"),
         ({"max_turns": 0}, r"`int` >= 1 - at `\$.max_turns`"),
         ({"effort": "huge"}, "'huge'"),
         ({"system_prompt": {"type": "file", "path": "/etc/passwd"}}, "'file'"),
@@ -94,17 +94,17 @@ def test_options_are_the_same_typed_and_written_down() -> None:
         ({"agents": {"a": {"description": "d", "prompt": "p", "mcpServers": [{}]}}}, "mcpServers"),
         (
             {"agents": {"a": {"description": "d", "prompt": "p", "mcpServers": ["x"]}}},
-            "no MCP server 'x'",
+            "Unknown MCP server 'x'",
         ),
         ({"mcp_servers": {"x": {"command": "rm"}}}, "mcp_servers"),
-        ({"mcp_servers": ["x"]}, "no MCP server 'x' here; there is: docs"),
-        ({"hooks": ["os:system"]}, "no hook 'os:system' here; there is: always, careful"),
-        ({"hooks": [7]}, "7 is no hook"),
+        ({"mcp_servers": ["x"]}, "Unknown MCP server 'x'; known: docs"),
+        ({"hooks": ["os:system"]}, "Unknown hook 'os:system'; known: always, careful"),
+        ({"hooks": [7]}, "7 is not a hook"),
         ({"extra_args": {"dangerously-skip-permissions": None}}, "may have: autocompact"),
-        ({"allowed_tools": ["--settings"]}, "called '--settings'"),
-        ({"fallback_model": "--settings"}, "called '--settings'"),
+        ({"allowed_tools": ["--settings"]}, "'--settings' is not a valid name"),
+        ({"fallback_model": "--settings"}, "'--settings' is not a valid name"),
         ({"output_format": {"type": "text"}}, "'text'"),
-        (["x"], "no mapping"),
+        (["x"], "not a mapping"),
     ],
 )
 def test_what_may_not_be_chosen_is_refused_with_what_there_is(given: Any, why: str) -> None:
@@ -126,7 +126,7 @@ def test_which_permission_modes_there_are_and_for_whom() -> None:
     ):
         able = agent(**given).capabilities
         assert (able.permission_modes, able.owner_permission_modes) == (anyone, owner), given
-    with pytest.raises(ValueError, match="no permission mode 'free'; there is: default"):
+    with pytest.raises(ValueError, match="Unknown permission mode 'free'; known: default"):
         agent(permission_modes=["free"])
 
 
@@ -139,7 +139,7 @@ def test_no_process_is_started_in_a_mode_that_there_is_not() -> None:
     ):
         assert own_options(made, asked, bounds).permission_mode == mode
     helper = {"description": "d", "prompt": "p", "permissionMode": "bypassPermissions"}
-    with pytest.raises(Refused, match="'a' may not have the permission mode 'bypassPermissions'"):
+    with pytest.raises(Refused, match="'a' may not use the permission mode 'bypassPermissions'"):
         agent().check_options({"agents": {"a": helper}})
     listed = agent(permission_modes=["bypassPermissions"])
     assert listed.check_options({"agents": {"a": helper}})
@@ -258,7 +258,7 @@ async def test_settings_of_a_directory_run_commands_unless_they_are_switched_off
 
 
 def test_there_are_no_other_sources_of_settings() -> None:
-    with pytest.raises(ValueError, match="no settings of 'cloud'"):
+    with pytest.raises(ValueError, match="Unknown setting source 'cloud'"):
         sdk_options({}, ["cloud"])
 
 
@@ -310,7 +310,7 @@ def test_a_hook_that_a_program_hands_over_is_kept_by_its_name() -> None:
 async def test_a_conversation_whose_hook_is_gone_is_not_opened_without_it(tmp_path: Path) -> None:
     env = claude_environment("http://127.0.0.1:9", tmp_path)
     start = SessionStart("c", cwd=str(tmp_path), options={"hooks": ["mine"]})
-    with pytest.raises(AgentGone, match="no hook 'mine' here"):
+    with pytest.raises(AgentGone, match="Unknown hook 'mine'"):
         await agent(env=env).open(start)
     strict = agent(env=env, roots=[tmp_path])
     with pytest.raises(AgentGone, match="may not work in /etc"):

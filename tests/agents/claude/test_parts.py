@@ -294,7 +294,9 @@ def test_a_cloud_that_is_switched_off_is_no_credential(nowhere: dict[str, str], 
 
 
 def test_the_program_may_be_named_in_the_options_as_well(nowhere: dict[str, str]) -> None:
-    assert "There is no /no/claude" in (ClaudeAgent({"cli_path": "/no/claude"}).unavailable() or "")
+    assert "/no/claude does not exist" in (
+        ClaudeAgent({"cli_path": "/no/claude"}).unavailable() or ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -417,7 +419,7 @@ def test_a_record_that_cannot_be_written_ends_and_breaks_nothing(
         recorder.note("in", [b"{}"])
     recorder.close()
     [warning] = caplog.messages
-    assert f"{place} cannot be written, and is not any more" in warning
+    assert f"{place} cannot be written, the recording ends" in warning
 
 
 def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

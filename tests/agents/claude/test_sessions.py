@@ -181,7 +181,7 @@ async def test_a_session_works_below_its_roots_and_within_its_limits(tmp_path: P
         await until_the_end(agent, SessionStart("c", cwd=str(inside)))
     few = ClaudeAgent(max_sessions=1, **how)
     session = await few.open(SessionStart("c", cwd=str(inside)))
-    with pytest.raises(AgentGone, match="no more may be"):
+    with pytest.raises(AgentGone, match="are in use"):
         await few.open(SessionStart("d", cwd=str(inside)))
     # An answer that a lost session had waited for needs no decision any more.
     await session.deliver([Reply("gone", "permission", decision="allow")], resumed=False)

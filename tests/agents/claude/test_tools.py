@@ -135,10 +135,10 @@ async def test_halves_of_characters_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("price", {"amount": 0}, "do not fit"),
+        ("price", {"amount": 0}, "arguments are invalid"),
         ("price", {"article": {"name": "pen"}, "amount": 0}, "`int` >= 1 - at `$.amount`"),
         ("price", {"article": {"name": "pen"}, "call": 1}, "unknown field `call`"),
-        ("price", "pen", "do not fit"),
+        ("price", "pen", "arguments are invalid"),
         ("plain-one", {"words": ["bad"]}, "Not that."),
         ("plain-one", {"words": ["worse"]}, "The tool failed: KeyError: 'what'"),
         ("slow", None, "more than 0.05 seconds"),
@@ -209,19 +209,19 @@ def strange(a: threading.Lock) -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: tool(untyped), "of what type 'a'"),
+        (lambda: tool(untyped), "Annotate the type of 'a'"),
         (lambda: tool(many), "by name"),
         (lambda: tool(strange), "cannot be offered"),
         (lambda: tool(name="two words")(many), "cannot be called"),
         (lambda: tool(seconds=0)(plain.run), "more than 0"),
-        (lambda: read_tools([many]), "is no tool"),
+        (lambda: read_tools([many]), "is not a tool"),
         (lambda: read_tools([price, price]), "Two tools"),
         (lambda: read_servers({"a b": StdioServer(command="x")}), "cannot be called"),
         (lambda: read_servers({"turnwire": StdioServer(command="x")}), "Turnwire's own"),
         (lambda: read_servers({"a": StdioServer(command="")}), "no command"),
-        (lambda: read_servers({"a": HttpServer(url="file:///x")}), "no http address"),
+        (lambda: read_servers({"a": HttpServer(url="file:///x")}), "use http or https"),
         (lambda: read_servers({"a": {"command": "x", "shell": True}}), "unknown field `shell`"),
-        (lambda: read_servers({"a": "x"}), "is no MCP server"),
+        (lambda: read_servers({"a": "x"}), "is not an MCP server"),
         (lambda: read_servers({"a": {"tools": ["no.such:tool"]}}), "cannot be imported"),
     ],
 )

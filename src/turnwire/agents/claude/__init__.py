@@ -1,4 +1,4 @@
-"""Claude Code as an agent: the real CLI, under the guard, one process per conversation that works."""
+"""The agent `claude`: runs the Claude Code CLI, one guarded process per active conversation."""
 
 from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.extensions.servers import HttpServer, SseServer, StdioServer, ToolServer

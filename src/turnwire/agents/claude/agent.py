@@ -1,4 +1,4 @@
-"""The agent `claude`: opens sessions, each with a program of its own."""
+"""The agent `claude`: validates options, and opens one Claude Code process per session."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaudeAgent"]
 
-# What a session needs, and nobody before there is one.
+# Modules that only a session needs. They are imported late, because importing them is slow.
 _FOR_SESSIONS = (
     "claude_agent_sdk",
     QUERY,
@@ -67,15 +67,20 @@ _FOR_SESSIONS = (
 class ClaudeAgent:
     """Claude Code, through the Claude Agent SDK.
 
-    `options` are ClaudeOptions, the SDK's own ClaudeAgentOptions, or a mapping of some of these.
-    `hooks` and `mcp_servers` are what the application adds, as they are or by their names
-    (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
-    deferred; with `titles` Claude names each conversation, which takes a short request of its own;
-    `roots` are the folders that conversations may work in; `limits` what one of them may use of the
-    machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
-    modes; `setting_sources` whose settings of Claude Code count, none: all, as in a terminal. Those of
-    a directory may run commands: give an empty list where you do not trust it. With `hide_credential` Claude's
-    tools do not get to know the model's credential, where that is possible: see `model_proxy`. Raises ValueError for hooks, tools, servers and modes that are none.
+    Parameters:
+    - `options`: ClaudeOptions, the SDK's own ClaudeAgentOptions, or a mapping of their fields.
+    - `hooks`, `mcp_servers`: added by the application, as objects or as names (`module:attribute`).
+    - `hold`: seconds that a question is kept in the process before it is deferred.
+    - `titles`: Claude names each conversation. This takes one short extra request to the model.
+    - `roots`: the directories that conversations may work in.
+    - `limits`: the resources of the machine that one conversation may use.
+    - `models`: the model names that a conversation may choose, in addition to `default`.
+    - `permission_modes`: the permission modes that a conversation may choose.
+    - `setting_sources`: which settings files of Claude Code are read; None: all, as in a terminal.
+      Settings of a directory may run commands: give an empty list if you do not trust it.
+    - `hide_credential`: hides the model's credential from Claude's tools; see `model_proxy`.
+
+    Raises ValueError for invalid hooks, tools, servers and permission modes.
     """
 
     name = "claude"
@@ -94,7 +99,7 @@ class ClaudeAgent:
         narrowing_options=NARROWING,
         forks=True,
         keeps_budget=True,
-        controls=[*CONTROLS],  # it can do all of them
+        controls=[*CONTROLS],
     )
 
     def __init__(
@@ -136,7 +141,7 @@ class ClaudeAgent:
             permission_modes=self._bounds.modes,
             owner_permission_modes=self._bounds.owner_modes,
         )
-        self._options: Any = None  # made when it is needed: the SDK takes long to import
+        self._options: Any = None  # created at the first open: importing the SDK is slow
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")
         self._cli_path = None if cli is None else str(cli)
@@ -155,11 +160,11 @@ class ClaudeAgent:
         self._isolation: Isolation | None = None
 
     def isolate(self, isolation: Isolation | None) -> None:
-        """Start every program in this isolation from now on."""
+        """Sets the isolation that every later process is started in."""
         self._isolation = isolation
 
     def exposed_credential(self) -> str | None:
-        """Why Claude's tools can read the model's credential; none: they cannot."""
+        """Returns why Claude's tools can read the model's credential, or None if they cannot."""
         from turnwire.agents.claude.process.model_proxy import why_visible
 
         return (
@@ -167,19 +172,19 @@ class ClaudeAgent:
         )
 
     def unavailable(self) -> str | None:
-        """What is missing, and where to get it."""
+        """Returns what is missing and how to install it, or None if the agent can be used."""
         return missing(self._environment(), self._cli_path)
 
     def check_options(self, options: Any) -> dict[str, Any]:
-        """The options of a new conversation, as they are kept. Raises Refused."""
+        """Validates the options of a new conversation. Returns them for storage. Raises Refused."""
         return self._registry.check(options)
 
     async def prepare(self) -> None:
-        """Import what a session needs. It takes a second or two, once; meanwhile others go on."""
+        """Imports the modules of a session in a thread: the first import takes a second or two."""
         await asyncio.to_thread(lambda: [import_module(each) for each in _FOR_SESSIONS])
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """Start the program, or resume what another one did."""
+        """Starts a new session, or resumes or forks an existing one. Raises AgentGone."""
         await self.prepare()
         import claude_agent_sdk as sdk
 
@@ -207,7 +212,7 @@ class ClaudeAgent:
             return session
 
     async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
-        """Remove what Claude Code has written down for a conversation. Raises OSError."""
+        """Removes the session files that Claude Code keeps for a conversation. Raises OSError."""
         from turnwire.agents.claude.sessions.forking import copied_session
         from turnwire.agents.claude.sessions.removal import forget_session
 
@@ -223,11 +228,11 @@ class ClaudeAgent:
 
         point = await fork_point(config_dir(self._environment()), fork, conversation_id)
         if point is None:
-            raise Forgotten("What this conversation begins with is not known any more.")
+            raise Forgotten("The session that this fork begins with does not exist any more.")
         return point
 
     async def _deferred(self, session_id: str | None) -> Deferred | None:
-        """The question that a session has deferred, which is then ready to be resumed."""
+        """Returns the deferred question of a session, whose file is then ready to be resumed."""
         from turnwire.agents.claude.questions.deferred_note import renew_note
         from turnwire.agents.claude.sessions.history import config_dir
 
@@ -278,7 +283,7 @@ class ClaudeAgent:
             reach(CrashPoint.CLOSED)
             if isinstance(error, TimeoutError):
                 seconds = f"{self._start_seconds:g} seconds"
-                raise AgentGone(f"Claude gave no sign of life for {seconds}.") from None
+                raise AgentGone(f"Claude did not start within {seconds}.") from None
             raise
         return session
 
@@ -295,12 +300,13 @@ class ClaudeAgent:
 
     @property
     def _denied(self) -> list[str]:
-        """Directories that Claude's own file tools refuse, besides what the system enforces."""
+        """The directories that Claude's file tools must refuse, in addition to the isolation."""
         return [] if self._isolation is None else self._isolation.hide
 
     def _own_files(self, env: Mapping[str, str]) -> list[Path]:
-        """What Claude Code writes down for itself. The directory is made here: where it is in a hidden
-        one, the program itself could not make it.
+        """Returns the paths where Claude Code keeps its own files.
+
+        Creates its directory if that is inside a hidden one: the program could not create it there.
         """
         from turnwire.agents.claude.sessions.history import config_dir
 
@@ -313,7 +319,7 @@ class ClaudeAgent:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentsBusy(
-                f"{self._max_sessions} conversations with Claude are at work, and no more may be. "
+                f"All {self._max_sessions} sessions of Claude are in use. "
                 "Try again when one of them is idle, or raise max_sessions."
             )
         env = {

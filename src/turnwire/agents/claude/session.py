@@ -1,4 +1,4 @@
-"""One conversation with Claude: what the program says becomes events, what people say its lines."""
+"""One opened session of Claude Code: turns its output into events, and input into its lines."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from turnwire.ports import AgentGone
 
 __all__ = ["ClaudeSession"]
 
-_MOST = 2048  # events that may wait for the reader before the program waits for it
-_LEAVE = 2.0  # seconds that an idle program has to leave by itself
+_MOST = 2048  # events in the output buffer; above this the program's output is paused
+_LEAVE = 2.0  # seconds that an idle program has to exit by itself
 
 
 class ClaudeSession(LocalSession):
-    """One opened process of Claude Code: started by `begin`, ended by `close`, never started again."""
+    """One process of Claude Code: started by `begin`, ended by `close`, never restarted."""
 
     def __init__(self, opening: Opening) -> None:
         super().__init__()
         conversation_id = opening.start.conversation_id
         self._opening = opening
-        self._is_nameless = opening.names_itself  # until it has a first message to be named by
+        self._is_nameless = opening.names_itself  # until the first message gives a title
         self._closing = False
         self._adapter = claude.ClaudeStreamAdapter()
         self._program = Program(self._heard, self._ended, self._check_open)
@@ -92,11 +92,11 @@ class ClaudeSession(LocalSession):
 
     @property
     def native_session_id(self) -> str | None:
-        """The program's own name for it."""
+        """Claude Code's own id of this session, or None if it is not known yet."""
         return self._adapter.session_id or self._opening.start.native_session_id
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        """The hook before a tool that asks a person."""
+        """Runs as the PreToolUse hook of a tool that asks a person."""
         return await self._asking.ask(asked, tool_use_id, context)
 
     async def begin(
@@ -105,9 +105,9 @@ class ClaudeSession(LocalSession):
         connect: Callable[[Any], Any],
         recorder: Recorder | None = None,
     ) -> None:
-        """Start the program and shake hands with it. Raises AgentGone."""
-        # A session that ended with a deferred question asks it again, without being told to. But it
-        # may as well be at work on the news that its background work is lost, or be done with it.
+        """Starts the program and completes the handshake. Raises AgentGone."""
+        # A session that ended with a deferred question normally asks it again by itself. It may
+        # also be handling the loss of its background tasks, or have finished that already.
         question, opening = self._asking.question, self._opening
         if opening.deferred is not None:
             question.open(opening.deferred.call)
@@ -115,36 +115,36 @@ class ClaudeSession(LocalSession):
         if self._program.about.session_state != "running" and question.state == "resuming":
             question.happens("rested")
         thinks = opening.start.max_thinking_tokens
-        if thinks is not None:  # no option of its command line, which could not be taken back
+        if thinks is not None:  # not a command line option: that could not be changed later
             await self._chosen.max_thinking_tokens(thinks)
         if self._servers.switches.are_needed:
-            with suppress(Refused):  # whoever asks for the status sees what is on
+            with suppress(Refused):  # a client that asks for the status sees the real state
                 await controls.set_switches(self._servers.switches, self._program.request)
 
     def tell_forgotten(self, before: str) -> None:
-        """This session begins anew, because there is none any more of the name that it had."""
-        said = "Claude does not know what was said before: its own record of it is gone."
+        """Reports that this session is new, because the session `before` no longer exists."""
+        said = "Claude does not know the earlier messages: its own record of the session is gone."
         self._say(told_by_us("", "session_lost", {"session_id": before, "message": said}))
 
     async def close(self) -> list[EndedProcess]:
-        """End the program with everything that it started; an idle one may leave by itself."""
+        """Ends the program and all processes it started. An idle program may exit by itself."""
         was_closing, self._closing = self._closing, True
         if not self._is_over and not was_closing:
             await self._asking.defer()
         self._closed = True
         self._ready.set()
-        # What works in the background would speak of its end, in the place of the answer to a
-        # deferred question.
+        # A program that exits by itself reports the end of its background tasks. That report would
+        # take the place of the answer to a deferred question.
         is_resuming = self._asking.question.state == "resuming"
         idle = not (self._turn.is_busy or is_resuming or self._asking.gate.has_background)
         ended = await self._program.end(leave=_LEAVE if idle else 0.0)
         await super().close()
         return ended
 
-    # --- what people say ----------------------------------------------------------------------
+    # --- input from people --------------------------------------------------------------------
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Begin a turn."""
+        """Begins a turn with a message."""
         self._check_open()
         name = prompt_uuid(turn_uuid)
         try:
@@ -157,13 +157,13 @@ class ClaudeSession(LocalSession):
         if self._is_nameless:
             self._is_nameless = False
             self._start(self._name_by(content))
-        if self._asking.is_in_the_way:  # the deferred question was cancelled meanwhile
+        if self._asking.is_in_the_way:  # the deferred question was cancelled in the meantime
             self._start(self._prompt_later(line))
         else:
             self._program.write(line)
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """A person's answers and decisions."""
+        """Delivers people's answers and decisions to the program."""
         self._check_open()
         to_claude = [reply for reply in replies if not self._requests.deliver(reply)]
         line = self._asking.deliver(to_claude, resumed=resumed)
@@ -177,7 +177,7 @@ class ClaudeSession(LocalSession):
         permission_mode: str | None,
         max_thinking_tokens: int | UnsetType | None = UNSET,
     ) -> None:
-        """Another model, another permission mode, more or less reasoning, from now on."""
+        """Changes the model, the permission mode or the thinking limit from now on."""
         self._check_open()
         if model is not None:
             await self._chosen.model(model, self._opening.bounds.model_for(model) or model)
@@ -187,9 +187,9 @@ class ClaudeSession(LocalSession):
             await self._chosen.max_thinking_tokens(max_thinking_tokens)
 
     async def control(self, control: Control) -> ControlResult:
-        """Something beside the talk."""
+        """Carries out a control, and returns its result. Raises Refused or AgentGone."""
         self._check_open()
-        if self._asking.is_in_the_way:  # its turn is over: what was deferred gets no answer
+        if self._asking.is_in_the_way:  # its turn is over: the deferred question gets no answer
             await self._asking.take_back(self._stop)
         return await controls.carry_out(
             control,
@@ -201,7 +201,7 @@ class ClaudeSession(LocalSession):
         )
 
     async def interrupt(self) -> None:
-        """Stop the turn."""
+        """Interrupts the running turn, if there is one."""
         self._check_open()
         if self._turn.calls:
             await self._telling.note_running()
@@ -213,7 +213,7 @@ class ClaudeSession(LocalSession):
         await self._program.interrupt()
 
     async def _prompt_later(self, line: bytes) -> None:
-        """Say what there is to say when a question is taken back that gets no answer."""
+        """Sends a prompt after the deferred question, which gets no answer, has been withdrawn."""
         await self._asking.take_back(self._stop)
         self._program.write(line)
 
@@ -223,10 +223,10 @@ class ClaudeSession(LocalSession):
             named = {"title": title}
             self._news("session_title_changed", named, ev.TitleProposed, title=title)
 
-    # --- from the program ---------------------------------------------------------------------
+    # --- output of the program ----------------------------------------------------------------
 
     def _heard(self, lines: list[bytes]) -> list[bytes]:
-        """All lines that are there together. Returns those that are the SDK's to answer."""
+        """Processes lines that arrived together. Returns the lines that the SDK has to handle."""
         events: list[NormalizedStreamEvent] = []
         for_sdk: list[bytes] = []
         second = self._asking.second
@@ -239,7 +239,7 @@ class ClaudeSession(LocalSession):
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
             if type(line.message) is messages.StreamEvent and not self._asking.is_muted:
-                fed = self._adapter.feed(line)  # most lines are these
+                fed = self._adapter.feed(line)  # the fast path: most lines are stream events
                 if second.is_open:
                     fed = [each for event in fed for each in second.follow(event)]
                 events += fed
@@ -252,7 +252,7 @@ class ClaudeSession(LocalSession):
         return for_sdk
 
     async def _hold_back(self) -> None:
-        """Let a reader that is behind catch up, so that memory stays bounded."""
+        """Pauses the program until the reader has caught up, so that memory stays bounded."""
         self._program.process.pause()
         await self._let_read(_MOST // 2)
         self._program.process.resume()
@@ -262,9 +262,9 @@ class ClaudeSession(LocalSession):
             case control.ControlRequest(request_id, control.McpMessage(str(server), said)) if (
                 self._servers.take(request_id, server, said)
             ):
-                return []  # it is between us and the program
+                return []  # handled by a server of this process
             case system.SessionStateChanged(state="idle") if self._turn.prompt is not None:
-                return []  # it said so before it saw what there is to do
+                return []  # sent before the program read the prompt
             case message:
                 was_hopeless = self._turn.is_hopeless
                 at_once = self._turn.hear(message, self._adapter.session_id)
@@ -275,7 +275,7 @@ class ClaudeSession(LocalSession):
         for event in events:
             if isinstance(event, ev.SessionInit):
                 self._chosen.says(event.model, event.permission_mode or "default")
-        is_muted = self._asking.is_muted  # with the end of its turn, too
+        is_muted = self._asking.is_muted  # covers the end of the turn, too
         if any(isinstance(event, ev.ResultSummary) for event in events):
             events = self._go_on(events)
         if is_muted:
@@ -284,7 +284,7 @@ class ClaudeSession(LocalSession):
         return [self._turn.follow(event) for event in told]
 
     def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
-        """A turn that ends without the question that it was resumed with goes on with the answer."""
+        """Sends the answer as a prompt if a resumed turn ended without asking its question."""
         line = self._asking.end_turn(is_done=any(map(_is_done, events)))
         if line is None:
             return events
@@ -295,7 +295,7 @@ class ClaudeSession(LocalSession):
         ]
 
     def _note(self, message: claude.ClaudeMessage) -> None:
-        """Remember what is needed later, and do what has to be done at once."""
+        """Updates the open requests, the settings, the background state and the running tools."""
         self._requests.hear(message)
         match message:
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
@@ -310,15 +310,15 @@ class ClaudeSession(LocalSession):
                 pass
 
     async def _ended(self, broken: str | None) -> Exception | None:
-        """Nothing more will be heard; if nobody had asked for that, this says why."""
-        if self._closing:  # a close that was asked for is not a loss
+        """Handles the end of the output. Returns the reason if the session was not being closed."""
+        if self._closing:  # an intended close is not a loss
             self._turn.idle.set()
             return None
         why = await self._program.why_gone(broken)
         self._die(why)
         return AgentGone(why)
 
-    # --- news of our own ----------------------------------------------------------------------
+    # --- events of Turnwire itself ------------------------------------------------------------
 
     def _news(
         self, subtype: str, told: dict[str, Any], kind: type[ev.SystemEvent], **typed: Any
@@ -334,7 +334,7 @@ class ClaudeSession(LocalSession):
         self._say(ev.UserMessage(*self._adapter.whose(None), [result], "tool"))
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
-        """What was promised with the answer, before this session was opened, has come otherwise."""
+        """Reports that an answer was delivered in another way than announced when it was given."""
         told = {"request_id": reply.request_id, "delivered_as": how}
         typed = {"request_id": reply.request_id, "in_words": how == "prompt"}
         self._news("answer_delivered", told, ev.AnswerDelivered, **typed)
@@ -352,7 +352,7 @@ class ClaudeSession(LocalSession):
 
 
 def _is_done(event: NormalizedStreamEvent) -> TypeGuard[ev.TurnCompleted]:
-    """Whether a turn has come to its end, by itself and with nothing left to ask."""
+    """Whether the event ends a turn normally: not interrupted, and without a deferred question."""
     return (
         isinstance(event, ev.TurnCompleted)
         and not event.interrupted

@@ -1,1 +1,1 @@
-"""Functions of the application that Claude Code calls: hooks, tools and MCP servers."""
+"""Extensions by the application: hooks, tools and MCP servers that Claude Code calls."""

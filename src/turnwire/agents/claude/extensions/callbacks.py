@@ -1,4 +1,4 @@
-"""How a function of the application is called: in time or not at all, and never in the way of others."""
+"""Calls functions of the application with a timeout, without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any
 
 __all__ = ["Broke", "TookTooLong", "call_within", "find", "writable"]
 
-_left: set[asyncio.Future[Any]] = set()  # what nobody waits for any more, until it ends
+_left: set[asyncio.Future[Any]] = set()  # timed-out and cancelled calls, referenced until they end
 
 
 class TookTooLong(Exception):
-    """The function did not come back in its time. It may still be at it."""
+    """The function did not return before its timeout. It may still run."""
 
 
 class Broke(Exception):
-    """The function ended in a way that would have ended this program, or its own task."""
+    """The function raised an exception that would have ended this process or its own task."""
 
 
 async def call_within(seconds: float | None, function: Callable[..., Any], *given: Any) -> Any:
-    """What the function returns; a plain one runs in a thread of its own, so that nothing stands still.
+    """Calls a function and returns its result. A function that is not async runs in its own thread.
 
-    Raises TookTooLong when its time is over, whatever it does then: one that does not let itself be
-    cancelled is left alone.
+    Raises TookTooLong after the timeout, even if the function ignores its cancellation. Such a
+    function continues in the background, and its result is dropped.
     """
     work = asyncio.ensure_future(_call(function, given))
     try:
@@ -60,7 +60,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 async def _in_thread(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    """Not in the threads that all share: one that hangs would be missing there."""
+    """Runs a function in a new thread: if it hangs, no worker of the shared pool is blocked."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
@@ -78,11 +78,11 @@ async def _in_thread(function: Callable[..., Any], given: tuple[Any, ...]) -> An
         problem: BaseException | None = None
         try:
             result = context.run(function, *given)
-        except StopIteration as odd:  # which no future takes
+        except StopIteration as odd:  # a future does not accept StopIteration
             problem = Broke(f"it raised {type(odd).__name__}")
         except BaseException as error:
             problem = error
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the event loop has ended
             loop.call_soon_threadsafe(settle, result, problem)
 
     name = getattr(getattr(function, "func", function), "__name__", "function")
@@ -99,16 +99,16 @@ def _leave(work: asyncio.Future[Any]) -> None:
 def _forget(work: asyncio.Future[Any]) -> None:
     _left.discard(work)
     if not work.cancelled():
-        work.exception()  # nobody wants to know, but asyncio would say that nobody asked
+        work.exception()  # read it, or asyncio logs that it was never retrieved
 
 
 def writable(words: str) -> str:
-    """The same without halves of characters, which cannot be written."""
+    """Replaces lone surrogates, which cannot be encoded."""
     return words.encode(errors="replace").decode()
 
 
 def find(name: str, kind: str) -> Any:
-    """What a `module:attribute` is. Raises ValueError, which says what is wrong with the name."""
+    """Imports the object named `module:attribute`. Raises ValueError if that fails."""
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)

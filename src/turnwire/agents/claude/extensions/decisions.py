@@ -1,4 +1,4 @@
-"""What a hook decides: how it says so, and how Claude Code is told."""
+"""Decisions of hooks: parses a hook's result, and encodes it for Claude Code."""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ Verdict: TypeAlias = Literal["allow", "deny", "ask", "stop"]
 
 
 class Nonsense(Exception):
-    """A hook has answered something that is no answer."""
+    """A hook returned an invalid result."""
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """What a hook answers. Nothing in it: as if there were no hook."""
+    """The result of a hook. An empty decision changes nothing."""
 
     verdict: Verdict | None = None
-    reason: str | None = None  # for the model, or, of `ask`, for the person
-    input: dict[str, Any] | None = None  # what the tool is to run with instead
-    context: str | None = None  # what the model is told besides
-    more: dict[str, Any] = {}  # whatever else Claude Code takes, in its own words
-    own: dict[str, Any] = {}  # the same, of what belongs to one event only
+    reason: str | None = None  # for the model; with `ask`, for the person
+    input: dict[str, Any] | None = None  # replaces the input of the tool
+    context: str | None = None  # additional text for the model
+    more: dict[str, Any] = {}  # other fields for Claude Code, in its own names
+    own: dict[str, Any] = {}  # other fields of this event only, in its own names
 
 
 def allow(
     reason: str | None = None,
     *,
-    input: dict[str, Any] | None = None,  # noqa: A002  (what the tool calls it)
+    input: dict[str, Any] | None = None,  # noqa: A002  (the tool's own name for it)
     context: str | None = None,
 ) -> Decision:
-    """The tool may run, perhaps with another input; nobody is asked."""
+    """Allows the tool without asking a person, optionally with another input."""
     return Decision("allow", reason, input, context)
 
 
 def deny(reason: str, *, context: str | None = None) -> Decision:
-    """It may not. The model is told why. At `Stop` and `SubagentStop`: go on, it is not the end."""
+    """Denies the action, with a reason for the model.
+
+    At `Stop` and `SubagentStop`, the turn continues instead of ending.
+    """
     return Decision("deny", reason, None, context)
 
 
@@ -59,7 +62,7 @@ def ask(
     *,
     input: dict[str, Any] | None = None,  # noqa: A002
 ) -> Decision:
-    """A person has to allow it, even where the rules would."""
+    """Asks a person for permission, even if the rules allow the tool."""
     return Decision("ask", reason, input)
 
 
@@ -68,16 +71,16 @@ def change(
     *,
     context: str | None = None,
 ) -> Decision:
-    """Another input, or something that the model should know; the rules decide as ever."""
+    """Changes the input or adds text for the model; the rules decide about the permission."""
     return Decision(None, None, input, context)
 
 
 def stop(reason: str) -> Decision:
-    """The turn ends here; what was about to happen does not."""
+    """Stops the turn, and denies the pending action."""
     return Decision("stop", reason)
 
 
-# --- from a hook --------------------------------------------------------------------------------
+# --- parsing a hook's result --------------------------------------------------------------------
 
 _FIELDS = {
     *("continue", "continue_", "stopReason", "suppressOutput", "decision", "systemMessage"),
@@ -86,24 +89,24 @@ _FIELDS = {
 
 
 def decision_of(said: Any) -> Decision:
-    """What a hook means. Raises Nonsense."""
+    """Parses the result of a hook. Raises Nonsense."""
     if said is None:
         return Decision()
     if not isinstance(said, Decision | Mapping):
-        raise Nonsense(f"it returned {type(said).__name__}, which is no decision")
+        raise Nonsense(f"it returned {type(said).__name__}, which is not a decision")
     try:
-        plain = msgspec.json.decode(msgspec.json.encode(said))  # as it can be written on a line
+        plain = msgspec.json.decode(msgspec.json.encode(said))  # checks that it can be sent as JSON
         return _of_sdk(plain) if isinstance(said, Mapping) else msgspec.convert(plain, Decision)
-    except (TypeError, ValueError, RecursionError) as bad:  # msgspec's errors are such
+    except (TypeError, ValueError, RecursionError) as bad:  # msgspec's errors are subclasses
         raise Nonsense(f"its answer cannot be read: {bad}") from bad
 
 
 def _of_sdk(said: dict[str, Any]) -> Decision:
     if said.get("async") is True or said.get("async_") is True:
-        return Decision()  # it works on, and decides nothing: nobody waits for it
+        return Decision()  # an asynchronous hook runs on in the background and decides nothing
     strange = sorted(said.keys() - _FIELDS)
     if strange:
-        raise Nonsense(f"there is no {strange[0]!r} in an answer")
+        raise Nonsense(f"its answer has an unknown field {strange[0]!r}")
     own = dict(said.pop("hookSpecificOutput", None) or {})
     own.pop("hookEventName", None)
     goes_on = said.pop("continue", said.pop("continue_", True))
@@ -113,11 +116,11 @@ def _of_sdk(said: dict[str, Any]) -> Decision:
         block
     )
     if block is not None and verdict is None:
-        raise Nonsense(f"there is no decision {block!r}")
+        raise Nonsense(f"its answer has an unknown decision {block!r}")
     if verdict not in (None, "allow", "deny", "ask"):
-        raise Nonsense(f"there is no permissionDecision {verdict!r} for a hook")
+        raise Nonsense(f"its answer has an unknown permissionDecision {verdict!r}")
     if not isinstance(goes_on, bool):
-        raise Nonsense(f"continue is {goes_on!r}")
+        raise Nonsense(f"continue is {goes_on!r}, which is not a boolean")
     if not goes_on:
         verdict, reason = "stop", said.pop("stopReason", None) or reason
     reason = own.pop("permissionDecisionReason", None) or reason
@@ -126,16 +129,16 @@ def _of_sdk(said: dict[str, Any]) -> Decision:
     return msgspec.convert({**plain, "more": said, "own": own}, Decision)
 
 
-# --- to Claude Code -----------------------------------------------------------------------------
+# --- encoding for Claude Code -------------------------------------------------------------------
 
 
 def answer_to(event: str, decision: Decision) -> dict[str, Any]:
-    """A decision in the words of Claude Code."""
+    """Encodes a decision in the format of Claude Code."""
     out, own = dict(decision.more), dict(decision.own)
     verdict = decision.verdict
     if verdict == "stop":
         out |= {"continue": False, "stopReason": decision.reason or "A hook stopped it."}
-        verdict = "deny"  # or what was about to happen still would
+        verdict = "deny"  # otherwise the pending action would still run
     if event == "PreToolUse":
         if verdict is not None:
             own["permissionDecision"] = verdict

@@ -1,4 +1,4 @@
-"""Running the hooks of a conversation: one after the other, in time, and each run is told."""
+"""Runs the hooks of a conversation in order, with timeouts, and reports each run."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from turnwire.core.events import HookRun
 __all__ = ["HookRuns", "Registered"]
 
 _log = logging.getLogger("turnwire.claude")
-_SPARE = 30.0  # seconds that Claude Code waits longer than the hooks may take
+_SPARE = 30.0  # seconds added to the hooks' own timeouts, for Claude Code's timeout
 
-# What a matcher is compared with, by event. Of events that are not here Claude Code knows it.
+# The field that a matcher is compared with, by event. For other events Claude Code matches itself.
 _SUBJECTS = {
     **dict.fromkeys(
         ["PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"], "tool_name"
@@ -39,8 +39,8 @@ _SUBJECTS = {
     "UserPromptSubmit": "",
     "Stop": "",
 }
-# Where a hook that fails can keep something from happening. Elsewhere it has happened already, or
-# to deny means to go on, which might never end.
+# Events at which a failing hook can prevent an action. At other events the action has happened
+# already, or a denial would continue the turn, possibly for ever.
 _CAN_DENY = ("PreToolUse", "PermissionRequest", "UserPromptSubmit")
 _CHANGE_INPUT = ("PreToolUse", "PermissionRequest")
 _NO_CONTEXT = ("PermissionRequest", "PreCompact")
@@ -50,15 +50,15 @@ Failure = Literal["raised", "timeout", "nonsense", "cancelled"]
 
 
 class Registered(NamedTuple):
-    """What Claude Code is told of hooks: whom to call for what, and how long to wait."""
+    """A registration of hooks with Claude Code: the matcher, the callback and the timeout."""
 
     matcher: str | None
-    callback: Callable[..., Any]  # as the SDK calls it
+    callback: Callable[..., Any]  # with the SDK's signature
     seconds: float
 
 
 class HookRuns:
-    """The hooks of one conversation. `tell` gets each run, before its answer is given."""
+    """The hooks of one conversation. `tell` gets each run before its answer is sent."""
 
     def __init__(
         self, hooks: Sequence[Hook], conversation_id: str, tell: Callable[[HookRun], None]
@@ -68,7 +68,11 @@ class HookRuns:
         self._tell = tell
 
     def registered(self) -> dict[str, list[Registered]]:
-        """By event. Where we can match ourselves one call is enough, so that there is an order."""
+        """Returns the registrations by event.
+
+        If the matchers can be evaluated here, one registration covers all hooks and keeps their
+        order.
+        """
         found: dict[str, list[Registered]] = {}
         for event in dict.fromkeys(hook.event for hook in self._hooks):
             ours = [hook for hook in self._hooks if hook.event == event]
@@ -93,15 +97,15 @@ class HookRuns:
     ) -> dict[str, Any]:
         try:
             if event == "PreToolUse" and data.get("tool_name") in GATED:
-                return {}  # it is asked at the gate, where questions wait
+                return {}  # hooks of a question run at the gate
             return answer_to(event, await self._decide(event, hooks, data, tool_use_id))
-        except Exception:  # a defect of ours: Claude Code would take it for a yes
+        except Exception:  # a bug here: Claude Code would treat it as allowed
             _log.exception("The hooks of %s could not be run.", event)
             no = Decision("deny", "The hooks could not be run.")
             return answer_to(event, no if event in _CAN_DENY else Decision())
 
     async def before_question(self, data: Any, tool_use_id: str) -> dict[str, Any] | None:
-        """What hooks say to a question: none: it may be asked. Only to forbid it counts."""
+        """Returns the denial of a question by a hook, or None. Other decisions do not count."""
         hooks = [hook for hook in self._hooks if hook.event == "PreToolUse"]
         decision = await self._decide("PreToolUse", hooks, data, tool_use_id)
         return answer_to("PreToolUse", decision) if decision.verdict in ("deny", "stop") else None
@@ -152,7 +156,7 @@ class HookRuns:
 def _call_of(event: str, conversation_id: str, data: Any, tool_use_id: str | None) -> HookCall:
     data = data if isinstance(data, dict) else {}
     name = data.get("tool_name")
-    about_tool = isinstance(name, str)  # else the id is one of the event
+    about_tool = isinstance(name, str)  # otherwise the id belongs to the event
     return HookCall(
         event,
         conversation_id,
@@ -165,13 +169,13 @@ def _call_of(event: str, conversation_id: str, data: Any, tool_use_id: str | Non
 
 
 def _common(hooks: Sequence[Hook]) -> str | None:
-    """A matcher that lets through all that one of these may want."""
+    """Returns a matcher that covers the matchers of all hooks; None matches everything."""
     matchers = {hook.matcher for hook in hooks}
     return matchers.pop() if len(matchers) == 1 else None
 
 
 def _joined(before: Decision, then: Decision) -> Decision:
-    """What two hooks say together: the stricter one decides."""
+    """Combines the decisions of two hooks: the stricter verdict counts."""
     stricter = max(before, then, key=lambda each: _STRENGTH.index(each.verdict))
     told = [each.context for each in (before, then) if each.context]
     return Decision(

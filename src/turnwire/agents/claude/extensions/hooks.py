@@ -1,4 +1,4 @@
-"""Hooks: functions of the application that Claude Code asks at certain points, and that may decide.
+"""Hooks: functions of the application that Claude Code calls at certain events for a decision.
 
 @hook("PreToolUse", matcher="Bash", seconds=5)
 async def no_rm(call: HookCall) -> Decision | None:
@@ -42,7 +42,7 @@ __all__ = [
     "stop",
 ]
 
-# Those that the SDK knows. Any other name is passed on to Claude Code, which may know it.
+# The events that the SDK knows. Other names are passed on to Claude Code, which may know them.
 EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"),
     *("UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop", "PreCompact", "Notification"),
@@ -57,36 +57,36 @@ _PLAIN = re.compile(r"[A-Za-z0-9_|]+")  # a matcher of names, not a regular expr
 
 
 class HookCall(Struct, frozen=True):
-    """What a hook is told."""
+    """The argument of a hook."""
 
     event: str
     conversation_id: str
-    data: dict[str, Any]  # all that Claude Code says of it
+    data: dict[str, Any]  # all data of the event from Claude Code
     tool_name: str | None = None
-    tool_input: Any = None  # as the hooks before this one have changed it
+    tool_input: Any = None  # including changes by earlier hooks
     tool_use_id: str | None = None
-    agent_id: str | None = None  # the sub-agent that wants it
+    agent_id: str | None = None  # the sub-agent that calls the tool
 
 
 class Hook(Struct, frozen=True):
-    """A function, and when it is asked. Its name is what conversations and the log call it."""
+    """A function, and when it runs. Conversations and the log use its name."""
 
     event: str
-    run: Callable[[HookCall], Any]  # async or not; returns a Decision, none, or the SDK's own form
+    run: Callable[[HookCall], Any]  # async or not; returns a Decision, None, or the SDK's own form
     name: str
-    matcher: str | None = None  # names of tools with | between them, or a regular expression
-    seconds: float = _USUAL_SECONDS  # that it may take
-    on_failure: OnFailure = "deny"  # if it raises, takes longer, or answers nonsense
+    matcher: str | None = None  # tool names separated by |, or a regular expression
+    seconds: float = _USUAL_SECONDS  # timeout
+    on_failure: OnFailure = "deny"  # if it raises, times out, or returns an invalid result
     optional: bool = False  # only in conversations that name it
 
     def __post_init__(self) -> None:
         if not callable(self.run):
-            raise ValueError(f"The hook {self.name!r} is no function.")
+            raise ValueError(f"The hook {self.name!r} is not a function.")
         if not self.event:
-            raise ValueError(f"The hook {self.name!r} has no event. There is: {', '.join(EVENTS)}.")
+            raise ValueError(f"The hook {self.name!r} has no event. Known: {', '.join(EVENTS)}.")
         if self.on_failure not in _POLICIES:
             known = ", ".join(_POLICIES)
-            raise ValueError(f"on_failure is {self.on_failure!r}; there is: {known}.")
+            raise ValueError(f"on_failure is {self.on_failure!r}; known: {known}.")
         if not 0 < self.seconds < 1_000_000:
             raise ValueError(
                 f"The hook {self.name!r} may take {self.seconds} seconds: make it more than 0."
@@ -95,15 +95,15 @@ class Hook(Struct, frozen=True):
             re.compile("" if self.matcher in _ANYTHING else self.matcher or "")
         except re.error as bad:
             raise ValueError(
-                f"The matcher {self.matcher!r} is no regular expression: {bad}."
+                f"The matcher {self.matcher!r} is not a regular expression: {bad}."
             ) from bad
 
     def __call__(self, call: HookCall) -> Any:
-        """The function itself, so that a test can call it."""
+        """Calls the function itself, for tests."""
         return self.run(call)
 
     def matches(self, subject: str) -> bool:
-        """Whether it wants to be asked about this, by the rules of Claude Code."""
+        """Whether the matcher fits the subject, by the rules of Claude Code."""
         if self.matcher is None or self.matcher in _ANYTHING:
             return True
         if _PLAIN.fullmatch(self.matcher):
@@ -120,7 +120,7 @@ def hook(
     optional: bool = False,
     name: str | None = None,
 ) -> Callable[[Callable[[HookCall], Any]], Hook]:
-    """Make a hook of a function."""
+    """Makes a hook of a function."""
 
     def made(function: Callable[[HookCall], Any]) -> Hook:
         called: str = name or _name_of(function)
@@ -134,22 +134,25 @@ def _name_of(function: Any) -> str:
 
 
 def read_hooks(given: Iterable[Any]) -> list[Hook]:
-    """Hooks, or where they are as `module:attribute`, which may be a list of them. Raises ValueError."""
+    """Returns hooks from objects, or from names (`module:attribute`) of hooks or lists of hooks.
+
+    Raises ValueError.
+    """
     found: list[Hook] = []
     for each in given:
         there = find(each, "hook") if isinstance(each, str) else each
         for one in there if isinstance(there, list | tuple) else [there]:
             if not isinstance(one, Hook):
-                raise ValueError(f"{each!r} is no hook. Make one of a function with @hook(event).")
+                raise ValueError(f"{each!r} is not a hook. Make one with @hook(event).")
             found.append(one)
     return found
 
 
 def hooks_of_sdk(given: Mapping[str, Iterable[Any]] | None) -> list[Hook]:
-    """The SDK's own form: matchers with functions, by event. There a failure lets things pass."""
+    """Converts hooks of the SDK, where a failure allows the action. Raises ValueError."""
     if not isinstance(given or {}, Mapping):
         raise ValueError(
-            "The SDK's hooks are a mapping of events to matchers; others go to hooks=."
+            "The SDK's hooks are a mapping of events to matchers; pass others as hooks=."
         )
     return [
         Hook(
@@ -170,8 +173,8 @@ def _as_in_sdk(function: Any) -> Callable[[HookCall], Any]:
     async def run(call: HookCall) -> Any:
         data = call.data if call.tool_name is None else {**call.data, "tool_input": call.tool_input}
         said = await function(data, call.tool_use_id, {"signal": None})
-        if said is None:  # which the SDK takes for a mistake, too
-            raise Nonsense("it returned nothing; return {} where there is nothing to say")
+        if said is None:  # the SDK treats this as an error, too
+            raise Nonsense("it returned None; return {} for no decision")
         return said
 
     return run

@@ -1,4 +1,4 @@
-"""MCP servers that are in this very process: who of them answers the program."""
+"""Routes MCP messages of the program to the in-process servers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["OwnServers"]
 
 
 class OwnServers:
-    """The one that asks people, those of the application, and those that were switched off.
+    """The server that asks people, the application's servers, and servers that are switched off.
 
-    `asking` answers for the one that asks people, and `answer` answers the program.
+    `asking` answers for the server that asks people. `answer` sends an answer to the program.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class OwnServers:
         self._answer = answer
 
     def has(self, server: str) -> bool:
-        """Whether it is answered here, and not by the SDK."""
+        """Whether a server is answered here, and not by the SDK."""
         return server == SERVER or self.tools.has(server) or self.switches.is_off(server)
 
     def take(self, request_id: str, server: str, message: Any) -> bool:
-        """Whether this is for one of them; then it is answered, now or when its tool has run."""
+        """Answers a message, at once or after its tool has run. Returns False for other servers."""
         if server == SERVER:
             answer = self._asking(message)
         elif self.switches.is_off(server):

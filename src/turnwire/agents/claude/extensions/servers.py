@@ -1,4 +1,4 @@
-"""MCP servers that Claude may use: programs, addresses, and tools of this very process."""
+"""Configuration of the MCP servers that Claude may use: programs, URLs, and in-process tools."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class _Server(Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
-    optional: bool = False  # only in conversations that name it
+    optional: bool = False  # used only in conversations that name it
 
 
 class StdioServer(_Server, frozen=True, tag="stdio"):
-    """A program. It is started with Claude Code, under the same guard, and sees its environment."""
+    """A program that Claude Code starts, with the same guard and the same environment."""
 
     command: str
     args: list[str] = []
     env: dict[str, str] = {}
 
     def told(self) -> dict[str, Any]:
-        """As Claude Code wants to read it."""
+        """Returns the configuration in the format of Claude Code."""
         about = {"type": "stdio", "command": self.command, "args": self.args}
         return {**about, "env": self.env} if self.env else about
 
 
 class HttpServer(_Server, frozen=True, tag="http"):
-    """One that is somewhere else, over streamable HTTP."""
+    """A remote server, over streamable HTTP."""
 
     url: str
     headers: dict[str, str] = {}
 
     def told(self) -> dict[str, Any]:
-        """As Claude Code wants to read it."""
+        """Returns the configuration in the format of Claude Code."""
         return {"type": "http", "url": self.url, "headers": self.headers}
 
 
 class SseServer(_Server, frozen=True, tag="sse"):
-    """The same, over server-sent events, as older ones do it."""
+    """A remote server, over server-sent events, the older transport."""
 
     url: str
     headers: dict[str, str] = {}
 
     def told(self) -> dict[str, Any]:
-        """As Claude Code wants to read it."""
+        """Returns the configuration in the format of Claude Code."""
         return {"type": "sse", "url": self.url, "headers": self.headers}
 
 
 class ToolServer(_Server, frozen=True, tag="tools"):
-    """Tools of this process: made with @tool, or named as `module:attribute`."""
+    """In-process tools: made with @tool, or named as `module:attribute`."""
 
     tools: list[Any]
 
@@ -66,7 +66,7 @@ McpServer: TypeAlias = StdioServer | HttpServer | SseServer | ToolServer
 
 
 def read_servers(given: Mapping[str, Any] | None) -> dict[str, McpServer]:
-    """Servers by name, as they are or as mappings of their fields. Raises ValueError."""
+    """Returns servers by name, from objects or from mappings of fields. Raises ValueError."""
     found: dict[str, McpServer] = {}
     for name, server in (given or {}).items():
         if not _NAME.fullmatch(name) or "__" in name:
@@ -93,12 +93,12 @@ def _read(name: str, given: Any) -> McpServer:
         case HttpServer(url=url) | SseServer(url=url) if not url.startswith(
             ("http://", "https://")
         ):
-            raise ValueError(f"The MCP server {name!r} is at {url!r}: that is no http address.")
+            raise ValueError(f"The MCP server {name!r} has the URL {url!r}: use http or https.")
         case StdioServer(command=""):
             raise ValueError(f"The MCP server {name!r} has no command.")
         case StdioServer() | HttpServer() | SseServer():
             return server
         case _:
             raise ValueError(
-                f"{given!r} is no MCP server: give a StdioServer, an HttpServer, or tools."
+                f"{given!r} is not an MCP server: give a StdioServer, an HttpServer, or tools."
             )

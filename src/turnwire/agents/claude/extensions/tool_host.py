@@ -1,4 +1,4 @@
-"""In-process MCP servers: what Claude Code asks them over the control protocol, and what they answer."""
+"""Serves the application's tools to Claude Code, as MCP servers inside this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_FOUND = -32601
 
 
 def answer_plain(server: str, message: Any, tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The answer to any JSON-RPC message of the MCP client that Claude is, but to a call of a tool."""
+    """Answers any JSON-RPC message of Claude Code's MCP client, except a tool call."""
     request = message if isinstance(message, dict) else {}
     head = {"jsonrpc": "2.0", "id": request.get("id")}
     match request.get("method"):
@@ -48,7 +48,7 @@ def answer_plain(server: str, message: Any, tools: Sequence[dict[str, Any]]) -> 
 
 
 def call_id(message: Any) -> str | None:
-    """The id of the tool call that Claude makes with this message."""
+    """Returns the id of the tool call in this message, or None."""
     params = message.get("params") if isinstance(message, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     known = meta.get("claudecode/toolUseId") if isinstance(meta, dict) else None
@@ -56,7 +56,7 @@ def call_id(message: Any) -> str | None:
 
 
 def said_by_tool(message: Any, words: str, *, failed: bool) -> dict[str, Any]:
-    """The result of a call."""
+    """Returns the JSON-RPC answer with the result of a tool call."""
     result = {"content": [{"type": "text", "text": words}], "isError": failed}
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
 
@@ -70,10 +70,10 @@ class _Params(Struct):
 
 
 class ToolHost:
-    """The servers of one conversation. Calls run beside everything else, until they are taken back.
+    """The in-process servers of one conversation. Calls run concurrently, until they are cancelled.
 
-    `answer` gets the answer to a control request, `progress` the id of a call, the name of the tool,
-    and a line; `start` runs a task that ends with the session.
+    `answer` gets the answer to a control request. `progress` gets the id of a call, the name of the
+    tool, and a line. `start` runs a task that ends with the session.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class ToolHost:
         self._asked: dict[tuple[str, Any], str] = {}  # control requests, by server and JSON-RPC id
 
     def has(self, server: str) -> bool:
-        """Whether this server is one of ours."""
+        """Whether a server is one of these."""
         return server in self._servers
 
     def take(self, request_id: str, server: str, message: Any) -> None:
-        """A message for one of the servers."""
+        """Handles a message for one of the servers."""
         method = message.get("method") if isinstance(message, dict) else None
         if method == "tools/call":
             self._asked[server, message.get("id")] = request_id
@@ -115,7 +115,7 @@ class ToolHost:
         self._answer(request_id, {"mcp_response": answer_plain(server, message, tools)})
 
     def cancel(self, request_id: str) -> None:
-        """Nobody waits for this call any more."""
+        """Cancels the running call of a control request, if there is one."""
         task = self._running.get(request_id)
         if task is not None:
             task.cancel()
@@ -128,7 +128,7 @@ class ToolHost:
         try:
             words, failed = await self._work(server, message), False
         except ToolFailed as told:
-            words, failed = str(told) or "It did not work.", True
+            words, failed = str(told) or "The tool failed.", True
         except Exception as error:
             _log.warning("A tool of the server %s failed.", server, exc_info=True)
             words, failed = f"The tool failed: {type(error).__name__}: {error}", True
@@ -149,11 +149,11 @@ class ToolHost:
         try:
             work = tool.bind(params.arguments, call)
         except msgspec.ValidationError as bad:
-            raise ToolFailed(f"These arguments do not fit: {bad}.") from bad
+            raise ToolFailed(f"The arguments are invalid: {bad}.") from bad
         try:
             return words_of(await call_within(tool.seconds, work))
         except TookTooLong:
-            raise ToolFailed(f"It took more than {tool.seconds:g} seconds.") from None
+            raise ToolFailed(f"The tool took more than {tool.seconds:g} seconds.") from None
         finally:
             call.end()
 

@@ -1,4 +1,4 @@
-"""Tools for Claude that are functions of the application.
+"""Tools: functions of the application that Claude can call.
 
 @tool
 async def price(article: str, amount: int = 1, *, call: ToolCall) -> str:
@@ -23,15 +23,15 @@ from turnwire.agents.claude.extensions.callbacks import find, writable
 
 __all__ = ["Tool", "ToolCall", "ToolFailed", "read_tools", "tool", "words_of"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what the Messages API takes
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # the limit of the Messages API
 
 
 class ToolFailed(Exception):
-    """Raise it in a tool: the model is told these words, and that it did not work."""
+    """Raise it in a tool to report an error: the model gets this message."""
 
 
 class ToolCall:
-    """One call of a tool. A parameter of this type gets it, and the model does not see that one."""
+    """One call of a tool. A parameter of this type receives it; the model does not see it."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ToolCall:
         self._loop = asyncio.get_running_loop()
 
     def progress(self, output: str) -> None:
-        """A line for whoever watches; it is shown while the tool runs. From any thread."""
+        """Shows a line to the followers while the tool runs. Can be called from any thread."""
         line = writable(output if output.endswith("\n") else f"{output}\n")
         self._loop.call_soon_threadsafe(self._tell, line)
 
@@ -54,30 +54,30 @@ class ToolCall:
             self._progress(line)
 
     def end(self) -> None:
-        """Whatever it says from now on comes too late."""
+        """Ends the call. Later progress is dropped."""
         self._progress = None
 
 
 class Tool(Struct, frozen=True):
-    """A function, and how Claude sees it."""
+    """A function, and its description for Claude."""
 
     run: Callable[..., Any]
     name: str
     description: str
     arguments: type[Struct]
-    call_name: str | None = None  # the parameter that gets the ToolCall
-    seconds: float | None = None  # that a call may take; none: as long as it takes
+    call_name: str | None = None  # the parameter that receives the ToolCall
+    seconds: float | None = None  # timeout of a call; None: no timeout
     needs_permission: bool = True
     read_only: bool = False
-    deferred: bool = False  # Claude has to look for it first
+    deferred: bool = False  # Claude has to search for it first
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function itself, so that a test can call it."""
+        """Calls the function itself, for tests."""
         return self.run(*args, **kwargs)
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments."""
+        """The JSON Schema of the arguments."""
         (_,), parts = msgspec.json.schema_components(
             [self.arguments], ref_template="#/$defs/{name}"
         )
@@ -86,7 +86,7 @@ class Tool(Struct, frozen=True):
         return {**whole, "$defs": parts} if parts else whole
 
     def listed(self) -> dict[str, Any]:
-        """As the Model Context Protocol lists it."""
+        """Returns the tool in the format of the Model Context Protocol."""
         return {
             "name": self.name,
             "description": self.description,
@@ -96,7 +96,7 @@ class Tool(Struct, frozen=True):
         }
 
     def bind(self, given: Any, call: ToolCall) -> Callable[[], Any]:
-        """The function with its arguments. Raises msgspec.ValidationError, which names what is wrong."""
+        """Returns the function with its validated arguments. Raises msgspec.ValidationError."""
         arguments = msgspec.convert({} if given is None else given, self.arguments)
         named = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
         if self.call_name is not None:
@@ -127,11 +127,11 @@ def tool(
     read_only: bool = False,
     deferred: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function: its name, its docstring and its annotations are what Claude sees.
+    """Makes a tool of a function. Claude sees its name, its docstring and its annotations.
 
-    `needs_permission` false: nobody is asked before it runs. `read_only` tells Claude that it changes
-    nothing, so that several calls may run at once. `deferred` keeps it out of the prompt until Claude
-    looks for such a tool: for those of which there are many.
+    - `needs_permission`: False lets the tool run without asking a person.
+    - `read_only`: tells Claude that the tool changes nothing, so that calls may run concurrently.
+    - `deferred`: keeps the tool out of the prompt until Claude searches for it.
     """
 
     def made(function: Callable[..., Any]) -> Tool:
@@ -160,7 +160,7 @@ def tool(
 
 
 def _arguments(function: Callable[..., Any], called: str) -> tuple[type[Struct], str | None]:
-    """The parameters as a Struct. Raises ValueError where Claude could not fill them in."""
+    """Returns the parameters as a Struct. Raises ValueError if Claude cannot fill them."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as unknown:
@@ -176,13 +176,13 @@ def _arguments(function: Callable[..., Any], called: str) -> tuple[type[Struct],
             parameter.POSITIONAL_ONLY,
         ):
             raise ValueError(
-                f"The tool {called!r} has {parameter}: Claude gives arguments by name."
+                f"The tool {called!r} has {parameter}: Claude passes arguments by name."
             )
         kind = hints.get(parameter.name)
         if kind is ToolCall or ToolCall in get_args(kind):
             call_name = parameter.name
         elif kind is None:
-            raise ValueError(f"Say of what type {parameter.name!r} of the tool {called!r} is.")
+            raise ValueError(f"Annotate the type of {parameter.name!r} of the tool {called!r}.")
         else:
             default = NODEFAULT if parameter.default is parameter.empty else parameter.default
             fields.append((parameter.name, kind, _field(default)))
@@ -198,20 +198,23 @@ def _arguments(function: Callable[..., Any], called: str) -> tuple[type[Struct],
 
 
 def _field(default: Any) -> Any:
-    """A default of its own for every call, where it could be changed."""
+    """Returns a field whose default is copied for each call if it is mutable."""
     if isinstance(default, list | dict | set):
         return msgspec.field(default_factory=default.copy)
     return msgspec.field(default=default)
 
 
 def read_tools(given: Iterable[Any]) -> list[Tool]:
-    """Tools, or where they are as `module:attribute`, which may be a list of them. Raises ValueError."""
+    """Returns tools from objects, or from names (`module:attribute`) of tools or lists of tools.
+
+    Raises ValueError.
+    """
     found: dict[str, Tool] = {}
     for each in given:
         there = find(each, "tool") if isinstance(each, str) else each
         for one in there if isinstance(there, list | tuple) else [there]:
             if not isinstance(one, Tool):
-                raise ValueError(f"{each!r} is no tool. Make one of a function with @tool.")
+                raise ValueError(f"{each!r} is not a tool. Make one with @tool.")
             if one.name in found:
                 raise ValueError(f"Two tools of one server are called {one.name!r}.")
             found[one.name] = one
@@ -219,7 +222,7 @@ def read_tools(given: Iterable[Any]) -> list[Tool]:
 
 
 def words_of(result: Any) -> str:
-    """What a tool gave back, for the model."""
+    """Returns the result of a tool as text for the model."""
     match result:
         case None:
             return "Done."

@@ -1,1 +1,1 @@
-"""Options of a conversation with Claude: their types, their validation, and changes while it runs."""
+"""Options of a conversation with Claude: types, validation, and changes while it runs."""

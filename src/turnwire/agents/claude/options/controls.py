@@ -1,4 +1,4 @@
-"""Controls of the program: what people ask beside the talk, as its control protocol says it."""
+"""Carries out controls (status, rewind, MCP servers, lists) over the program's control protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from turnwire.ports import AgentGone
 
 __all__ = ["Send", "carry_out", "set_switches"]
 
-Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]  # raises Refused, or AgentGone
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]  # raises Refused or AgentGone
 
 
 async def carry_out(
@@ -32,10 +32,10 @@ async def carry_out(
     models: Sequence[str],
     default: str | None = None,
 ) -> c.ControlResult:
-    """Ask the program, and tell its answer in our words.
+    """Sends a control to the program, and returns its answer as a ControlResult.
 
-    `about` is what it said at its start, `models` are those that may be chosen, `default` is what
-    is meant by that name; none: what the program means by it.
+    `about` is the program's answer to the handshake. `models` are the names that may be chosen.
+    `default` is the model that the name `default` stands for; None: the program's own.
     """
     match asked:
         case c.RewindFiles(turn_uuid=turn_uuid, dry_run=dry_run):
@@ -47,7 +47,7 @@ async def carry_out(
             return c.Done()
         case c.McpToggle(server=server, enabled=enabled):
             if server == SERVER and not enabled:
-                said = f"{SERVER} is how Claude asks people: it cannot be switched off."
+                said = f"{SERVER} cannot be switched off: Claude asks people through it."
                 raise Refused("INVALID_PAYLOAD", said)
             await switches.switch(server, partial(_toggle, send), enabled=enabled)
             return c.Done()
@@ -77,7 +77,7 @@ async def carry_out(
 
 
 async def set_switches(switches: Switches, send: Send) -> None:
-    """Have on and off what is on and off in this conversation."""
+    """Switches the program's MCP servers on and off as in this conversation."""
     await switches.begin(await _status(send), partial(_toggle, send))
 
 
@@ -91,9 +91,10 @@ async def _toggle(send: Send, server: str, enabled: bool) -> None:
 
 
 async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewound:
-    """The program says which files it would put back, but not which it has.
+    """Restores the files from before a message.
 
-    So it is asked before and behind: what it would put back still could not be.
+    The program reports which files it would restore, but not which it has restored. So it is asked
+    before and after: files that it would still restore have failed.
     """
     would = control.RewindFiles(user_message_id, dry_run=True)
     files = (await _rewinds(would, send)).files_changed
@@ -102,7 +103,7 @@ async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewou
     await _rewinds(control.RewindFiles(user_message_id), send)
     try:
         failed = (await _rewinds(would, send)).files_changed
-    except (Refused, AgentGone):  # they were put back all the same, and the log has to say so
+    except (Refused, AgentGone):  # the files were restored, and the log has to say so
         failed = []
     return c.Rewound([file for file in files if file not in failed], failed)
 
@@ -110,8 +111,8 @@ async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewou
 async def _rewinds(request: control.RewindFiles, send: Send) -> answers.RewindFilesAnswer:
     answer: answers.RewindFilesAnswer = await _ask(request, answers.RewindFilesAnswer, send)
     if answer.can_rewind is False:
-        why = answer.error or "Claude Code cannot put these files back."
-        said = f"{why} Only what Claude itself wrote, since this message, can be put back."
+        why = answer.error or "Claude Code cannot restore these files."
+        said = f"{why} Only files that Claude itself wrote since this message can be restored."
         raise Refused("NOT_SUPPORTED", said)
     return answer
 
@@ -126,7 +127,7 @@ def _line(request: Struct) -> dict[str, Any]:
 
 
 def _server(told: Any) -> c.McpServer:
-    """Without its configuration, which may hold secrets."""
+    """Returns the status of a server without its configuration, which may contain secrets."""
     told = told if isinstance(told, dict) else {}
     tools = [str(tool.get("name")) for tool in told.get("tools") or [] if isinstance(tool, dict)]
     name = str(told.get("name"))

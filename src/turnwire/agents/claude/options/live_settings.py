@@ -1,4 +1,4 @@
-"""What people chose for the program while it runs: its model, its permission mode, how much it thinks."""
+"""Settings that people change while the program runs: model, permission mode, thinking limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["Chosen"]
 
 
 class Chosen:
-    """As it is now, by what the program says. A choice that it refuses is told, and changes nothing.
+    """The current settings of the program. A refused choice is reported and has no effect.
 
-    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the session is over.
+    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the
+    session is over.
     """
 
     def __init__(
@@ -36,35 +37,35 @@ class Chosen:
         }
 
     async def model(self, wanted: str, meant: str) -> None:
-        """Another model, and the name that the program knows it by."""
+        """Changes the model; `meant` is the program's name of it."""
         await self._choose("model", wanted, lambda _: self._program.set_model(meant))
 
     async def permission_mode(self, wanted: str) -> None:
-        """Another permission mode."""
+        """Changes the permission mode."""
         await self._choose("permission_mode", wanted, self._program.set_permission_mode)
 
     async def max_thinking_tokens(self, wanted: int | None) -> None:
-        """More or less reasoning."""
+        """Changes the limit of thinking tokens, up to the limit of the agent; None removes it."""
         most = self._most_thinking
         if most is not None and wanted is not None and wanted > most:
-            self._tell("max_thinking_tokens", wanted, f"This agent thinks with {most} at most.")
+            self._tell("max_thinking_tokens", wanted, f"The limit of this agent is {most} tokens.")
             return
         await self._choose("max_thinking_tokens", wanted, self._program.set_max_thinking_tokens)
 
     async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
         try:
             await tell(wanted)
-        except Exception as error:  # the SDK raises bare ones
-            self._check_open()  # one that is gone has refused nothing
+        except Exception as error:  # the SDK raises plain Exception
+            self._check_open()  # a program that has ended did not refuse
             self._tell(what, wanted, str(error))
         else:
             self._now[what] = wanted
 
     def _tell(self, what: str, wanted: Any, why: str) -> None:
-        """It is refused, and what was before stays."""
+        """Reports a refused choice, with the value that stays."""
         self._refused({what: wanted}, {what: self._now[what]}, why)
 
     def says(self, model: str | None, permission_mode: str) -> None:
-        """What the program says that it works with; none: nothing of the model."""
+        """Notes the settings that the program reports; `model` is None if it reports none."""
         self._now["model"] = model or self._now["model"]
         self._now["permission_mode"] = permission_mode

@@ -1,4 +1,4 @@
-"""Which MCP servers are on and off in a conversation, whatever the program remembers itself."""
+"""Which MCP servers are on and off in a conversation, independent of the program's own memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ __all__ = ["Switches"]
 
 
 class Switches:
-    """The servers that the program was given, and those that a person has switched off.
+    """The MCP servers of the program, and those that a person has switched off.
 
-    The program remembers a switch by the directory, and goes by that when it is started, so another
-    conversation, or a person in a terminal, may have switched one of ours. And it forgets it of a
-    server in this process, before its first turn: such a one says that it has no tools.
+    The program saves switches per directory and applies them at its start. So another conversation,
+    or a person in a terminal, may have switched a server of this conversation. Before its first
+    turn the program also forgets switches of in-process servers: a server that is off reports no
+    tools.
     """
 
     def __init__(self, servers: Collection[str], off: Collection[str]) -> None:
@@ -25,19 +26,19 @@ class Switches:
 
     @property
     def are_needed(self) -> bool:
-        """Whether there is anything to switch."""
+        """Whether the program has any MCP servers."""
         return bool(self._servers)
 
     def is_off(self, server: str) -> bool:
-        """Whether a person has switched it off."""
+        """Whether a person has switched a server off."""
         return server in self._off
 
     def answer(self, server: str, message: Any) -> dict[str, Any]:
-        """What a server of this process that is off says to the program."""
+        """Returns the answer of an in-process server that is off: it has no tools."""
         return answer_plain(server, message, [])
 
     def told(self, status: McpServers) -> McpServers:
-        """How the servers are, with those that the program has not heard from yet."""
+        """Returns the status of all servers, including those that the program does not list yet."""
         named = {each.name for each in status.servers}
         late = [McpServer(name, "pending") for name in sorted(self._servers - named)]
         return McpServers([self._seen(each) for each in (*status.servers, *late)])
@@ -50,7 +51,7 @@ class Switches:
     async def begin(
         self, status: McpServers, toggle: Callable[[str, bool], Awaitable[None]]
     ) -> None:
-        """Have the program, which has just been started, do as this conversation does."""
+        """Applies the switches of this conversation to a program that was just started."""
         known = {each.name: each.status == "disabled" for each in status.servers}
         for name in sorted(known.keys() & self._servers):
             if known[name] != self.is_off(name):
@@ -59,12 +60,12 @@ class Switches:
     async def switch(
         self, server: str, toggle: Callable[[str, bool], Awaitable[None]], *, enabled: bool
     ) -> None:
-        """A person switches one."""
+        """Switches a server on or off for a person."""
         if not enabled:
             await toggle(server, False)
             self._off.add(server)
         elif server in self._off:
-            # The program may take it for one that is on, and then would not ask for its tools.
+            # The program may believe that it is on, and then would not ask for its tools.
             await toggle(server, False)
             self._off.remove(server)
             await toggle(server, True)

@@ -1,4 +1,4 @@
-"""From what a conversation was opened with to what the SDK and its program are told."""
+"""Builds the SDK's options and the program's command line for a conversation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MCP_CONFIG", "Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
 
-# Options of the SDK that would be overruled or do nothing here, and why.
+# Options of the SDK that are rejected, because Turnwire overrides or ignores them, and why.
 _REFUSED = {
     **dict.fromkeys(
         ["can_use_tool", "permission_prompt_tool_name"], "Turnwire asks people for permission"
@@ -43,44 +43,44 @@ _REFUSED = {
     ),
     **dict.fromkeys(
         ["client_app", "debug_stderr", "max_buffer_size", "stderr", "user"],
-        "Turnwire starts the program itself, and this would do nothing",
+        "Turnwire starts the program itself, and this would have no effect",
     ),
     **dict.fromkeys(
         ["session_store", "verbatim_prompts"],
-        "Turnwire speaks with the program itself, and this would do nothing",
+        "Turnwire talks to the program itself, and this would have no effect",
     ),
 }
 
 
-# Stands for what is said of the MCP servers. Headers and variables of those that are not our own
-# are secrets, and anybody on the machine can read a command line.
+# Placeholder for the configuration of the MCP servers. Its headers and variables may be secrets,
+# and every user of the machine can read a command line.
 MCP_CONFIG = "<mcp-config>"
 _SOURCES = ("user", "project", "local")
 _LEAST_BUDGET = 1e-6  # dollars
 
 
 class Told(NamedTuple):
-    """What the SDK's client and the program are told: they are told different things."""
+    """The options for the SDK's client, and the command line and MCP servers for the program."""
 
     client: Any  # ClaudeAgentOptions
-    command: list[str]  # with MCP_CONFIG in place of this, or of a file that has it:
+    command: list[str]  # has MCP_CONFIG in place of `mcp_config`, or of a file with it
     mcp_config: bytes
-    is_secret: bool  # it has to be a file
+    is_secret: bool  # `mcp_config` has to be passed as a file
 
 
 def given_option(given: Any, name: str) -> Any:
-    """One of the options that were given, in whatever form; without the SDK, which takes long."""
+    """Returns one option of a mapping or an object. Does not import the SDK, which is slow."""
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 
 def sdk_options(given: Any, setting_sources: Sequence[str] | None = None) -> Any:
-    """ClaudeAgentOptions, from themselves, from a mapping, or from nothing."""
+    """Returns ClaudeAgentOptions for given options of any form. Raises ValueError or TypeError."""
     made = _sdk_options(given)
     if setting_sources is None:
         return made
     strange = [each for each in setting_sources if each not in _SOURCES]
     if strange:
-        raise ValueError(f"There are no settings of {strange[0]!r}; there are: {_SOURCES}")
+        raise ValueError(f"Unknown setting source {strange[0]!r}; known: {', '.join(_SOURCES)}.")
     return replace(made, setting_sources=list(setting_sources))
 
 
@@ -109,7 +109,7 @@ def _sdk_options(given: Any) -> Any:
 
 
 def chosen_in(start: SessionStart) -> ClaudeOptions:
-    """What a conversation has chosen. Raises AgentGone where that is not what it may be."""
+    """Returns the options of a conversation. Raises AgentGone if they are invalid."""
     try:
         return read_options(start.options)
     except Refused as refused:
@@ -123,9 +123,9 @@ def own_options(
     fork: ForkPoint | None = None,
     hide: Sequence[str] = (),
 ) -> Any:
-    """The options of one conversation. Raises AgentGone where they are not what they may be.
+    """Returns the SDK's options for one conversation. Raises AgentGone if they are invalid.
 
-    `hide` are directories that Claude's own tools must not touch.
+    `hide` are directories that Claude's own tools must not read or change.
     """
     own = narrowed(options, chosen_in(start))
     cwd = start.cwd or options.cwd
@@ -140,16 +140,16 @@ def own_options(
         fork_session=fork is not None and fork.message is not None,
         resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
-        enable_file_checkpointing=True,  # so that files can be put back
+        enable_file_checkpointing=True,  # so that files can be restored
         sandbox=_strict(own.sandbox),
     )
 
 
 def _settings(given: str | None, cwd: Any, bounds: Bounds, hide: Sequence[str]) -> str | None:
-    """Adds to the settings which models there are, and which directories are denied.
+    """Returns the settings with the allowed models and the denied directories added.
 
-    Without the models, sub-agents could be given any other. Where something is added, a file of settings
-    is read here instead of by the program.
+    Without the list of models, sub-agents could use any other model. If something is added, a
+    settings file is read here instead of by the program.
     """
     if bounds.models is None and not hide:
         return given
@@ -169,13 +169,13 @@ def _settings(given: str | None, cwd: Any, bounds: Bounds, hide: Sequence[str]) 
 
 
 def _denied(permissions: Any, hide: Sequence[str]) -> dict[str, Any]:
-    """The same permissions, without these directories. Rules for Read and Edit hold for all file tools."""
+    """Returns the permissions with deny rules. Rules for Read and Edit cover all file tools."""
     try:
         given = msgspec.convert(permissions, dict[str, Any])
         denied = msgspec.convert(given.get("deny", []), list[str])
     except msgspec.ValidationError as bad:
         raise AgentGone(f"Claude cannot be started with these permissions: {bad}") from bad
-    # Two slashes: in a rule, one stands for the directory of the settings.
+    # A rule needs two slashes: one slash stands for the directory of the settings.
     rules = [f"{tool}(/{path}/**)" for path in hide for tool in ("Read", "Edit")]
     return {**given, "deny": [*denied, *rules]}
 
@@ -185,12 +185,12 @@ def _text_of(settings: str, cwd: Any) -> str:
 
 
 def _strict(sandbox: Any) -> Any:
-    """Whoever wants a sandbox wants no command to run without it, unless they say so."""
+    """Makes a missing sandbox an error, unless the options say that commands may run without it."""
     return {"failIfUnavailable": True, **sandbox} if sandbox else sandbox
 
 
 def _least(limits: Iterable[float | None]) -> float | None:
-    """The smallest of the limits that there are; where nothing is left, as little as can be said."""
+    """Returns the smallest limit, but at least the smallest budget that the program accepts."""
     least = min((limit for limit in limits if limit is not None), default=None)
     return None if least is None else max(least, _LEAST_BUDGET)
 
@@ -202,7 +202,7 @@ def tell(
     hooks: Mapping[str, Sequence[Registered]] | None = None,
     servers: Mapping[str, McpServer] | None = None,
 ) -> Told:
-    """Options for the client, and the command line that says the same to the program."""
+    """Returns the options for the client, and a matching command line for the program."""
     from claude_agent_sdk import HookMatcher
 
     matchers = {
@@ -213,12 +213,12 @@ def tell(
     question = HookMatcher(
         "|".join(GATED),
         [question_hook],
-        2_000_000.0,  # seconds; more milliseconds than that fit into no timer of the program
+        2_000_000.0,  # seconds; about the largest timeout that the program's timers support
     )
     matchers["PreToolUse"] = [question, *matchers.get("PreToolUse", [])]
     client = replace(options, hooks=matchers)
-    # The program's flags belong to a transport, and ours is none of the SDK's: what is to be said
-    # on the command line is asked of the one that it would have used.
+    # The SDK's own transport builds the command line, and Turnwire uses another transport. So the
+    # SDK's transport is asked for the command line that it would start.
     flags = replace(
         options,
         cli_path=cli,
@@ -236,7 +236,7 @@ def tell(
 
 
 def _without_instance(config: Any) -> Any:
-    """A server of the SDK's is an object of this process; the program knows only that there is one."""
+    """Returns the configuration without the server object, which exists only in this process."""
     return {name: value for name, value in config.items() if name != "instance"}
 
 
@@ -245,7 +245,7 @@ def _server_config(name: str, server: McpServer) -> dict[str, Any]:
 
 
 def _free_tools(servers: Mapping[str, McpServer]) -> list[str]:
-    """Tools of ours for which nobody has to be asked."""
+    """Returns the names of the application's tools that need no permission."""
     return [
         f"mcp__{name}__{tool.name}"
         for name, server in servers.items()

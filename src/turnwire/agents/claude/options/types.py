@@ -1,4 +1,4 @@
-"""What a conversation with Claude may have of its own: every option typed, and who may choose it."""
+"""Types of the options of a conversation with Claude, and who may choose each option."""
 
 from __future__ import annotations
 
@@ -34,44 +34,44 @@ class _Typed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 class _Camel(_Typed, frozen=True, rename="camel"):
-    """In JSON the names are those of Claude Code's own files."""
+    """Field names in JSON are those of Claude Code's own files."""
 
 
 class PresetPrompt(_Typed, frozen=True, tag_field="type", tag="preset"):
-    """Claude Code's own system prompt, with something behind it."""
+    """Claude Code's own system prompt, with optional text after it."""
 
     append: str | None = None
     preset: Literal["claude_code"] = "claude_code"
-    exclude_dynamic_sections: bool | None = None  # the same for all users, so that it is cached
-    snapshot: bool | None = None  # whether a session keeps the prompt that it began with
+    exclude_dynamic_sections: bool | None = None  # the same for all users, for caching
+    snapshot: bool | None = None  # whether a session keeps the prompt that it started with
 
 
 class Adaptive(_Typed, frozen=True, tag_field="type", tag="adaptive"):
-    """The model decides how much it thinks."""
+    """The model chooses how much it thinks."""
 
 
 class Enabled(_Typed, frozen=True, tag_field="type", tag="enabled"):
-    """It thinks with so many tokens, as older models do."""
+    """The model thinks with a fixed number of tokens, as older models do."""
 
     budget_tokens: Positive
 
 
 class Disabled(_Typed, frozen=True, tag_field="type", tag="disabled"):
-    """It does not think."""
+    """The model does not think."""
 
 
 class JsonSchema(_Typed, frozen=True, tag_field="type", tag="json_schema"):
-    """The turn's result has to fit this schema; it is in `structured_output`."""
+    """The turn's result, in `structured_output`, has to match this schema."""
 
     schema: dict[str, Any]
 
 
 class HelperDefinition(_Camel, frozen=True):
-    """A sub-agent that Claude may send."""
+    """A sub-agent that Claude may start."""
 
-    description: str  # when to send it
-    prompt: str  # what it is told
-    tools: list[str] | None = None  # none: all
+    description: str  # when to start it
+    prompt: str  # its system prompt
+    tools: list[str] | None = None  # None: all
     disallowed_tools: list[str] | None = None
     model: str | None = None
     skills: list[str] | None = None
@@ -83,7 +83,7 @@ class HelperDefinition(_Camel, frozen=True):
 
 
 class SandboxNetwork(_Camel, frozen=True):
-    """What commands in the sandbox may reach."""
+    """The network access of commands in the sandbox."""
 
     allowed_domains: list[str] | None = None
     denied_domains: list[str] | None = None
@@ -95,10 +95,10 @@ class SandboxNetwork(_Camel, frozen=True):
 
 
 class Sandbox(_Camel, frozen=True):
-    """Commands run apart from the rest of the machine."""
+    """The sandbox that isolates commands from the rest of the machine."""
 
     enabled: bool
-    fail_if_unavailable: bool | None = None  # false: then they run without it; here it is true
+    fail_if_unavailable: bool | None = None  # default: true; false: commands run without it
     auto_allow_bash_if_sandboxed: bool | None = None
     excluded_commands: list[str] | None = None
     allow_unsandboxed_commands: bool | None = None
@@ -108,40 +108,40 @@ class Sandbox(_Camel, frozen=True):
 
 
 class ClaudeOptions(_Typed, frozen=True):
-    """Given as a conversation's `options`. What is left out is as the agent was made."""
+    """The `options` of a conversation. Missing options have the values of the agent."""
 
-    # For anyone, over the wire as well: they can only narrow what the agent was made with.
+    # For any user, also over the wire: these options can only narrow those of the agent.
     system_prompt: str | PresetPrompt | None = None  # a string replaces Claude Code's own
-    tools: list[str] | None = None  # of Claude Code's own; none: all
-    disallowed_tools: list[str] = []  # beside those that nobody may use
+    tools: list[str] | None = None  # of Claude Code's own tools; None: all
+    disallowed_tools: list[str] = []  # in addition to those that the agent disallows
     agents: dict[str, HelperDefinition] = {}  # sub-agents, by name
-    hooks: list[Any] = []  # names of optional ones
-    mcp_servers: list[str] = []  # names of optional ones
+    hooks: list[Any] = []  # names of optional hooks
+    mcp_servers: list[str] = []  # names of optional servers
     output_format: JsonSchema | None = None
     max_turns: Positive | None = None
     max_budget_usd: Annotated[float, Meta(gt=0)] | None = None
-    task_budget: Positive | None = None  # tokens that the model knows of
+    task_budget: Positive | None = None  # tokens; the model knows this limit
     thinking: Adaptive | Enabled | Disabled | None = None
     max_thinking_tokens: Annotated[int, Meta(ge=0)] | None = None
     effort: Effort | None = None
     # For the owner of the data.
-    allowed_tools: list[str] = []  # for which nobody is asked, beside the agent's
+    allowed_tools: list[str] = []  # run without permission, in addition to the agent's
     fallback_model: str | None = None
     skills: list[str] | Literal["all"] | None = None
     sandbox: Sandbox | None = None
     betas: list[str] = []
     forward_subagent_text: bool = False
-    # For programs: they lead to files, or change how Claude Code is started.
+    # For programs: these options give access to files, or change how Claude Code is started.
     add_dirs: list[str] = []  # below the agent's roots
     setting_sources: list[Literal["user", "project", "local"]] | None = None
     strict_mcp_config: bool = False
     include_hook_events: bool = False
-    extra_args: dict[str, str | None] = {}  # only some: see `EXTRA_ARGS`
+    extra_args: dict[str, str | None] = {}  # only those in `EXTRA_ARGS`
 
 
 _ALL = ClaudeOptions.__struct_fields__
 FOR_ANYONE = list(_ALL[: _ALL.index("allowed_tools")])
 FOR_OWNER = list(_ALL[_ALL.index("allowed_tools") : _ALL.index("add_dirs")])
 FOR_PROGRAMS = list(_ALL[_ALL.index("add_dirs") :])
-# Whatever their value, with one of these Claude can do less than without it.
+# With any value of these options Claude can do less than without it.
 NARROWING = ["tools", "disallowed_tools", "max_turns", "task_budget"]

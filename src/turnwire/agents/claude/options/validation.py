@@ -1,4 +1,4 @@
-"""What a conversation chooses: read strictly, looked up among what there is, and never more than the agent's."""
+"""Validates the options of a conversation, and limits them to those of the agent."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from turnwire.ports import AgentGone
 
 __all__ = ["EXTRA_ARGS", "Registry", "narrowed", "read_options", "thinking_limit"]
 
-# Flags of the program that a conversation may have: they start nothing and open nothing.
+# Flags of the program that a conversation may set: they start no program and open no file.
 EXTRA_ARGS = (
     "autocompact",
     "brief",
     "disable-slash-commands",
     "exclude-dynamic-system-prompt-sections",
 )
-_EFFORTS = get_args(Effort)  # the least first
-# Not options, but said beside them.
-_BESIDE = ("cwd", "model", "permission_mode")
+_EFFORTS = get_args(Effort)  # in ascending order
+# Fields of a new conversation that are not part of `options`.
+_NOT_OPTIONS = ("cwd", "model", "permission_mode")
 
 
 def read_options(given: Any) -> ClaudeOptions:
-    """The options of a conversation. Raises Refused, which says what there is."""
+    """Parses the options of a conversation. Raises Refused, which lists the valid names."""
     if isinstance(given, ClaudeOptions):
         given = {name: getattr(given, name) for name in _set_in(given)}
     if not isinstance(given, Mapping):
-        raise _refused("`options` are no mapping of names to values")
+        raise _refused("`options` is not a mapping of names to values")
     for name in given:
-        if name in _BESIDE:
-            raise _refused(f"{name!r} is no option: say it beside `options`")
+        if name in _NOT_OPTIONS:
+            raise _refused(f"{name!r} is not an option: pass it outside of `options`")
         if name not in ClaudeOptions.__struct_fields__:
             known = ", ".join(sorted(ClaudeOptions.__struct_fields__))
             raise _refused(f"Claude has no option {name!r} for a conversation; it has: {known}")
@@ -63,8 +63,8 @@ def read_options(given: Any) -> ClaudeOptions:
         *(*(chosen.tools or ()), *chosen.allowed_tools, *chosen.disallowed_tools),
         *(*chosen.betas, chosen.fallback_model or ""),
     ):
-        if name.startswith("-"):  # on the command line it would be something else
-            raise _refused(f"There is nothing that is called {name!r}")
+        if name.startswith("-"):  # on the command line it would be a flag
+            raise _refused(f"{name!r} is not a valid name: it begins with a dash")
     return chosen
 
 
@@ -75,7 +75,7 @@ def _set_in(options: ClaudeOptions) -> Iterable[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Typed parts as they would come over a wire; hooks of a program stay what they are."""
+    """Converts structs to plain JSON values; keeps hooks as objects."""
     match value:
         case Hook():
             return value
@@ -94,7 +94,7 @@ def _refused(why: str) -> Refused:
 
 
 class Registry:
-    """What the application has given to an agent, by name. A conversation can only choose among it."""
+    """The hooks and MCP servers of an agent, by name. A conversation can choose only from these."""
 
     def __init__(
         self,
@@ -109,9 +109,10 @@ class Registry:
         self._roots = roots
 
     def check(self, given: Any) -> dict[str, Any]:
-        """The options of a new conversation, as JSON. Raises Refused.
+        """Returns the validated options of a new conversation, as JSON. Raises Refused.
 
-        Hooks that a program hands over are kept under their names, for as long as this agent lives.
+        Hooks that a program passes as objects are registered by name, for the lifetime of this
+        agent.
         """
         chosen = read_options(given)
         chosen = structs.replace(chosen, hooks=[self._named(each) for each in chosen.hooks])
@@ -128,7 +129,7 @@ class Registry:
         if isinstance(given, str):
             return given
         if not isinstance(given, Hook):
-            raise _refused(f"{given!r} is no hook: name one, or make one with @hook(event)")
+            raise _refused(f"{given!r} is not a hook: name one, or make one with @hook(event)")
         for known in self._hooks:
             if known.name == given.name and known.event == given.event:
                 if known.run is not given.run:
@@ -140,7 +141,7 @@ class Registry:
     def check_bounds(
         self, chosen: ClaudeOptions, roots: Sequence[Path | str] | None = None
     ) -> None:
-        """Raises AgentGone for options beyond the bounds, and for a directory that is not allowed.
+        """Raises AgentGone for options beyond the limits, and for a directory that is not allowed.
 
         A directory has to be below the agent's own roots and below `roots`, those of the server.
         """
@@ -152,14 +153,14 @@ class Registry:
             allowed_directory(place, roots)
 
     def hooks(self, chosen: ClaudeOptions, problem: Callable[[str], Exception]) -> list[Hook]:
-        """Those of a conversation, in the order in which they are asked."""
+        """Returns the hooks of a conversation, in the order in which they run."""
         _find("hook", chosen.hooks, {each.name for each in self._hooks}, problem)
         return [hook for hook in self._hooks if not hook.optional or hook.name in chosen.hooks]
 
     def servers(
         self, chosen: ClaudeOptions, problem: Callable[[str], Exception]
     ) -> dict[str, McpServer]:
-        """Those of a conversation."""
+        """Returns the MCP servers of a conversation."""
         _find("MCP server", chosen.mcp_servers, self._servers.keys(), problem)
         for helper in chosen.agents.values():
             _find("MCP server", helper.mcp_servers or [], self._servers.keys(), problem)
@@ -180,17 +181,17 @@ def _find(
     for name in wanted:
         if name not in known:
             listed = ", ".join(known) or "none"
-            raise problem(f"There is no {what} {name!r} here; there is: {listed}")
+            raise problem(f"Unknown {what} {name!r}; known: {listed}")
 
 
-# --- onto what the agent was made with ----------------------------------------------------------
+# --- within the agent's options -----------------------------------------------------------------
 
 
 def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
-    """The SDK's options of one conversation: its own, within those of the agent."""
+    """Returns the SDK's options of a conversation: its own choices, limited to the agent's."""
     changes: dict[str, Any] = {}
     if chosen.setting_sources is not None:
-        sources = options.setting_sources  # there are never more than the agent's
+        sources = options.setting_sources  # never more than the agent's
         changes["setting_sources"] = [
             each for each in chosen.setting_sources if sources is None or each in sources
         ]
@@ -224,7 +225,7 @@ def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
 
 
 def thinking_limit(options: Any) -> int | None:
-    """The tokens that the agent may think with; none: no limit."""
+    """Returns the agent's limit of thinking tokens, or None if there is no limit."""
     match options.thinking:
         case {"type": "disabled"}:
             return 0
@@ -236,7 +237,7 @@ def thinking_limit(options: Any) -> int | None:
 
 
 def _thinking(wanted: Adaptive | Enabled | Disabled, limit: int | None) -> dict[str, Any]:
-    """How a conversation wants to think, within the limit."""
+    """Returns a conversation's thinking option, reduced to the limit."""
     if isinstance(wanted, Disabled) or limit == 0:
         return {"type": "disabled"}
     own = wanted.budget_tokens if isinstance(wanted, Enabled) else None

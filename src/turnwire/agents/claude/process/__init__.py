@@ -1,1 +1,1 @@
-"""The program of Claude Code: what is installed, how it is started, and the lines it writes and reads."""
+"""The Claude Code program: finds it, starts it, and exchanges lines with it."""

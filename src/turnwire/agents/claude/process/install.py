@@ -1,4 +1,4 @@
-"""What there is of Claude on this machine: the SDK, the program, a credential."""
+"""Finds the SDK, the Claude Code program and a credential on this machine."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
     "missing",
 ]
 
-# Any of these says who pays, and so does a cloud that is switched on.
+# Each of these variables is a credential. A cloud that is switched on is one as well.
 CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
-# What of this server's environment Claude may know, beside what every program may. The keys of a
-# cloud only where Claude is to use that cloud.
+# The server's environment variables that Claude gets in addition to those of every program. The
+# keys of a cloud are added only if Claude uses that cloud.
 _ALLOWED = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
     *("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "IS_SANDBOX"),
@@ -45,7 +45,7 @@ CLOUDS = {
 
 
 def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
-    """What Claude sees of the world: an allow-list, and what it was given."""
+    """Returns Claude's environment: `plain`, the allowed variables of this process, and `extra`."""
     beginnings: tuple[str, ...] = _ALLOWED_BEGINNINGS
     for switch, names in CLOUDS.items():
         if is_on({**os.environ, **extra}, switch):
@@ -55,19 +55,19 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
         for name, value in os.environ.items()
         if name in _ALLOWED or name.startswith(beginnings)
     }
-    # These would tell it that it runs inside another Claude.
+    # With these, Claude Code would believe that it runs inside another Claude Code.
     for name in ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"):
         allowed.pop(name, None)
     return {**plain, **allowed, **extra}
 
 
 def is_on(env: Mapping[str, str], switch: str) -> bool:
-    """As Claude Code reads it: `0` is off."""
+    """Whether a switch is on, by the rules of Claude Code: `0` is off."""
     return env.get(switch, "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
-    """Why Claude cannot be used here, and what to do about it; none: it can."""
+    """Returns why Claude cannot be used here and what to do about it, or None if it can."""
     if _sdk() is None:
         return f"The Claude Agent SDK is not installed. Install it: {how_to_install()}"
     cli = find_cli(cli_path)
@@ -82,7 +82,7 @@ def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
 
 
 def how_to_install() -> str:
-    """The command for it: a clone's own environment has no pip, but a Makefile."""
+    """Returns the install command; in a clone it is `make`, because its environment has no pip."""
     clone = Path(__file__).resolve().parents[5]
     if Path(sys.prefix).resolve() != clone / ".venv" or not (clone / "Makefile").is_file():
         return extras.how_to_install("claude")
@@ -93,20 +93,20 @@ def _why_not(cli_path: str | None) -> str:
     if cli_path is None:
         return "Claude Code was not found."
     if not Path(cli_path).exists():
-        return f"There is no {cli_path}."
-    what = "a directory" if Path(cli_path).is_dir() else "no program that may be run"
+        return f"{cli_path} does not exist."
+    what = "a directory" if Path(cli_path).is_dir() else "not an executable file"
     return f"{cli_path} is {what}: cli_path has to be Claude Code itself."
 
 
 @cache
 def _sdk() -> Path | None:
-    """The SDK's folder. Looked for, not imported: that would take long."""
+    """Returns the SDK's folder, or None. Does not import the SDK, which is slow."""
     spec = find_spec("claude_agent_sdk")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def find_cli(given: str | None = None) -> str | None:
-    """The program: the given one, the one that came with the SDK, or one in PATH."""
+    """Returns the path of the given program, the SDK's bundled one, or the one in PATH, or None."""
     if given is not None:
         return shutil.which(given)
     sdk = _sdk()
@@ -117,14 +117,14 @@ def find_cli(given: str | None = None) -> str | None:
 
 
 def has_credential(env: Mapping[str, str]) -> bool:
-    """Whether Claude will find something to log in with. Whether it is right only the API knows."""
+    """Whether a credential is configured. Only the API can tell whether it is valid."""
     if any(env.get(name) for name in CREDENTIALS) or any(is_on(env, each) for each in CLOUDS):
         return True
     home = Path(env.get("HOME") or Path.home())
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     if (folder / ".credentials.json").is_file():
         return True
-    # The key itself may be in the keychain; that somebody has logged in stands in these.
+    # The key itself may be in the keychain; these files show that a person has logged in.
     return any(
         _mentions(path, word)
         for path, word in (

@@ -1,4 +1,4 @@
-"""What a line of the program is, before anybody asks what it means."""
+"""Decides which lines of the program the SDK handles, and builds events of Turnwire itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ __all__ = ["is_for_sdk", "told_by_us", "unreadable"]
 
 
 def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> bool:
-    """The control protocol is the SDK's, but for what people answer and for MCP servers of ours."""
+    """Whether the SDK handles a message.
+
+    The SDK handles the control protocol, except requests to people and MCP servers of this process.
+    """
     match message:
         case control.ControlResponse() | control.ControlCancelRequest():
             return True
@@ -35,7 +38,7 @@ def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> boo
 
 
 def unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEvent:
-    """A line that is no message is kept as it came."""
+    """Returns an event with the unchanged line, for a line that is not a valid message."""
     data = Raw(msgspec.json.encode(raw.decode(errors="replace")))
     return ev.UnknownEvent("claude", session_id, None, None, "unreadable", data, str(bad))
 
@@ -47,10 +50,10 @@ def told_by_us(
     kind: type[ev.SystemEvent] = ev.SystemEvent,
     **typed: Any,
 ) -> NormalizedStreamEvent:
-    """News about the program that it cannot tell itself, in the form of its own.
+    """Returns an event of Turnwire itself, in the form of a system message of the program.
 
-    `kind` says what follows from it, and `typed` are the fields that only this kind has.
+    `kind` is the type of the event, and `typed` are the fields that only this type has.
     """
     raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **told}))
-    ephemeral = kind is ev.TitleProposed  # the title is kept, and not that it changed
+    ephemeral = kind is ev.TitleProposed  # the log keeps the title, not the event
     return kind("claude", session_id, None, None, subtype, raw, ephemeral, **typed)

@@ -1,8 +1,9 @@
-"""A proxy on this machine that holds the model's credential, so that Claude's tools never see it.
+"""A local HTTP proxy that holds the model's credential, so that Claude's tools never see it.
 
-Claude Code gives its environment to every command that it runs. So it gets a stand-in for each credential:
-a random token that only this proxy knows, that is good for calls of the model alone, and only for as long
-as the program runs. The proxy puts the real credential in its place and passes everything else on.
+Claude Code passes its environment to every command that it runs. So the environment contains only a
+stand-in for each credential: a random token that only this proxy accepts, only for model calls, and
+only while the program runs. The proxy replaces the stand-in with the real credential and forwards
+the request.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ __all__ = ["ModelProxy", "why_visible"]
 
 _log = logging.getLogger("turnwire.claude")
 _URL, _HEADERS, _FIRST_PARTY = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "api.anthropic.com"
-_ASSUME = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"  # so that it does what it does without a proxy
+_ASSUME = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"  # keeps the behaviour of a direct connection
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
-_OWN_WAYS = ("ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_CLIENT_CERT")  # to the model, which bypass a URL
+_OWN_WAYS = ("ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_CLIENT_CERT")  # they bypass the URL
 _MODEL_CALLS = {("POST", "/v1/messages"), ("POST", "/v1/messages/count_tokens"), ("HEAD", "/")}
 _NOT_PASSED_ON = {"host", "connection", "keep-alive", "x-api-key", "authorization", "te", "upgrade"}
 _MOST_CONNECTIONS = 128
@@ -41,7 +42,7 @@ _PIECE = 1 << 16  # bytes
 
 
 def why_visible(env: Mapping[str, str]) -> str | None:
-    """Why the credential cannot be kept from Claude's tools; none: it can, or there is none to keep."""
+    """Returns why the credential cannot be hidden from Claude's tools, or None if it can."""
     cloud = next((name for name in CLOUDS if is_on(env, name)), None)
     if cloud is not None:
         return f"{cloud} is on, and the program has to sign its requests itself"
@@ -52,14 +53,14 @@ def why_visible(env: Mapping[str, str]) -> str | None:
         if _URL.encode() in (config_dir(env) / "settings.json").read_bytes():
             return f"{config_dir(env) / 'settings.json'} sets {_URL}"
     if not any(env.get(name) for name in CREDENTIALS):
-        return "it is a login of Claude Code, which is in a file that the program has to read"
+        return "it is a login of Claude Code, stored in a file that the program has to read"
     if (between := _proxy_for(_upstream(env), env)) is not None and between.scheme != "http":
-        return f"the way to the model leads over {between.scheme}://{between.hostname}"
+        return f"the model is reached through {between.scheme}://{between.hostname}"
     return None
 
 
 class ModelProxy:
-    """Serves one program. `env` is what that program gets to know."""
+    """Serves one program. `env` is the environment that the program is started with."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._upstream = _upstream(env)
@@ -73,7 +74,7 @@ class ModelProxy:
 
     @classmethod
     async def start(cls, env: Mapping[str, str]) -> ModelProxy | None:
-        """Starts one for a program that would have this environment; none: see `why_visible`."""
+        """Starts a proxy for this environment. Returns None if the credential cannot be hidden."""
         if await asyncio.to_thread(why_visible, env) is not None:
             return None
         self = cls(env)
@@ -94,7 +95,7 @@ class ModelProxy:
         return self
 
     def close(self) -> None:
-        """Revokes the stand-ins, and breaks off what is under way."""
+        """Revokes the stand-ins, and cancels all open connections."""
         self._secrets.clear()
         if self._server is not None:
             self._server.close()
@@ -110,7 +111,7 @@ class ModelProxy:
         try:
             await self._answer(reader, writer)
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # the client has left, or speaks no HTTP
+            pass  # the client has disconnected, or did not send valid HTTP
         except asyncio.CancelledError:
             pass  # the program has ended
         finally:
@@ -128,12 +129,12 @@ class ModelProxy:
             await _refuse(writer, 401, "authentication_error", "This token is not valid any more.")
             return
         if (method, target.partition("?")[0]) not in _MODEL_CALLS:
-            said = "This token is good for calls of the model only."
+            said = "This token is valid for calls of the model only."
             await _refuse(writer, 403, "permission_error", said)
             return
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                far_reader, far_writer = await self._connect()
+                model_reader, model_writer = await self._connect()
         except (OSError, EOFError, ValueError, TimeoutError) as failure:
             said = f"The model at {self._upstream.hostname} cannot be reached: {failure}"
             await _refuse(writer, 502, "api_error", said)
@@ -145,13 +146,13 @@ class ModelProxy:
                 f"{method} {prefix}{target} HTTP/1.1",
                 [("Host", self._netloc), (name, secret), *self._extra, *kept],
             )
-            far_writer.write(sent.written())
-            await _relay(reader, writer, far_reader, far_writer)
+            model_writer.write(sent.written())
+            await _relay(reader, writer, model_reader, model_writer)
         finally:
-            far_writer.close()
+            model_writer.close()
 
     def _credential(self, head: _Head) -> tuple[str, str | None]:
-        """The header to send, with the real credential; none: the client has no valid stand-in."""
+        """Returns the header with the real credential; the value is None if no stand-in fits."""
         for name, value in head.fields:
             if name.lower() == "x-api-key" and (real := self._secrets.get(value)):
                 return name, real
@@ -167,7 +168,7 @@ class ModelProxy:
         return self._upstream.netloc.rpartition("@")[2]
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the model, through the proxy of this network where there is one."""
+        """Connects to the model, through the network's proxy if one is configured."""
         host = self._upstream.hostname or ""
         is_tls = self._upstream.scheme == "https"
         port = self._upstream.port or (443 if is_tls else 80)
@@ -202,21 +203,19 @@ _LINE_END = re.compile(r"[\r\n\0]")
 
 
 class _Head(NamedTuple):
-    """The first lines of a request or an answer."""
+    """The start line and the headers of a request or a response."""
 
     first: str
     fields: list[tuple[str, str]]
 
     @classmethod
     def read(cls, data: bytes) -> _Head:
-        """Reads strictly, so that no reader behind this one can see other lines. Raises ValueError."""
+        """Parses strictly, so that the next server reads the same lines. Raises ValueError."""
         first, *lines = data.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
         fields = []
         for line in lines:
             name, colon, value = line.partition(":")
-            if not colon or not _FIELD_NAME.fullmatch(
-                name
-            ):  # also a line that goes on with the last
+            if not colon or not _FIELD_NAME.fullmatch(name):  # also rejects a folded header line
                 raise ValueError("a header has no name")
             fields.append((name, value.strip(" \t")))
         if any(_LINE_END.search(text) for text in (first, *(value for _, value in fields))):
@@ -225,11 +224,11 @@ class _Head(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Raises ValueError."""
+        """The status code of a response. Raises ValueError."""
         return int(self.first.partition(" ")[2].partition(" ")[0])
 
     def written(self, *, close: bool = True) -> bytes:
-        """As bytes; `close`: with one request, the connection is over."""
+        """Encodes it; `close` adds the header that ends the connection after this message."""
         lines = [self.first, *(f"{name}: {value}" for name, value in self.fields)]
         return "\r\n".join([*lines, *(["Connection: close"] if close else []), "", ""]).encode(
             "latin-1"
@@ -239,16 +238,17 @@ class _Head(NamedTuple):
 async def _relay(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    far_reader: asyncio.StreamReader,
-    far_writer: asyncio.StreamWriter,
+    model_reader: asyncio.StreamReader,
+    model_writer: asyncio.StreamWriter,
 ) -> None:
-    """Passes on the rest of the request and the answer, until either side closes."""
+    """Forwards the rest of the request and the response, until either side closes."""
     async with asyncio.TaskGroup() as both:
-        up = both.create_task(_copy(reader, far_writer))
-        down = both.create_task(_answer_of(far_reader, writer))
+        up = both.create_task(_copy(reader, model_writer))
+        down = both.create_task(_answer_of(model_reader, writer))
 
         def sent(_: object) -> None:
-            # A model that answers before it has read everything may close its side: the answer still counts.
+            # The model may respond and close before it has read the whole request: forward that
+            # response to its end.
             if reader.at_eof() or reader.exception() is not None:
                 down.cancel()
 
@@ -256,21 +256,19 @@ async def _relay(
         down.add_done_callback(lambda _: up.cancel())
 
 
-async def _answer_of(far_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _answer_of(model_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
         while True:
-            head = _Head.read(await far_reader.readuntil(b"\r\n\r\n"))
+            head = _Head.read(await model_reader.readuntil(b"\r\n\r\n"))
             if head.status >= 200:
                 break
         fields = [f for f in head.fields if f[0].lower() not in ("connection", "keep-alive")]
         writer.write(_Head(head.first, fields).written())
-        await _copy(far_reader, writer)
+        await _copy(model_reader, writer)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(
-        OSError, RuntimeError
-    ):  # uvloop raises a RuntimeError where a transport is closed
+    with suppress(OSError, RuntimeError):  # uvloop raises RuntimeError if the transport is closed
         while piece := await reader.read(_PIECE):
             writer.write(piece)
             await writer.drain()
@@ -283,7 +281,7 @@ async def _refuse(writer: asyncio.StreamWriter, status: int, kind: str, said: st
     await writer.drain()
 
 
-# --- what the environment says --------------------------------------------------------------------
+# --- the environment ------------------------------------------------------------------------------
 
 
 def _upstream(env: Mapping[str, str]) -> SplitResult:
@@ -291,7 +289,7 @@ def _upstream(env: Mapping[str, str]) -> SplitResult:
 
 
 def _proxy_for(upstream: SplitResult, env: Mapping[str, str]) -> SplitResult | None:
-    """The proxy of this network that leads to the model; none: there is none on the way."""
+    """Returns the configured proxy for this URL, or None if the model is reached directly."""
     host = upstream.hostname or ""
     without = f"{env.get('NO_PROXY', '')},{env.get('no_proxy', '')}".replace(" ", ",").split(",")
     if any(_covers(each.partition(":")[0].lower(), host) for each in without if each):
@@ -311,7 +309,7 @@ def _custom_headers(text: str) -> list[tuple[str, str]]:
 
 
 def _trust(env: Mapping[str, str]) -> ssl.SSLContext:
-    """Trusts what this machine trusts, what Claude Code brings along, and what it was told to trust."""
+    """Returns a TLS context with the system's, the configured and the bundled certificates."""
     context = ssl.create_default_context()
     files = [env.get("NODE_EXTRA_CA_CERTS"), env.get("SSL_CERT_FILE"), _bundled()]
     for file in files:
@@ -324,7 +322,7 @@ def _trust(env: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _bundled() -> str | None:
-    """The certificates that come with the SDK's own dependencies, for a machine that has none."""
+    """Returns the path of certifi's certificates, for a machine without any, or None."""
     try:
         certifi: Any = __import__("certifi")
     except ImportError:

@@ -1,4 +1,4 @@
-"""A file for one program that nobody can find, and that no crash can leave behind."""
+"""An unnamed file for one program: no other process can find it, no crash leaves it on disk."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["private_file"]
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[int]:
-    """An open file that has no name: in memory where the machine can, else removed at once.
+    """Opens an unnamed file with this content: in memory on Linux, otherwise an unlinked file.
 
-    Whoever is started with it reads it as `/dev/fd/NUMBER`. Raises OSError.
+    A process that inherits the descriptor reads the file as `/dev/fd/NUMBER`. Raises OSError.
     """
     if sys.platform == "linux":
         file = open(os.memfd_create("turnwire"), "w+b", buffering=0)  # noqa: PTH123, SIM115

@@ -1,4 +1,4 @@
-"""The program behind a session: started, spoken to, interrupted, ended."""
+"""The Claude Code process of a session: start, input, control requests, interrupt and end."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from turnwire.ports import AgentGone
 __all__ = ["Forgotten", "Program"]
 
 _log = logging.getLogger("turnwire.claude")
-_PATIENCE = 60.0  # seconds that an answer to a control may take
-_FORGOTTEN = "No conversation found"  # so the program says it
+_PATIENCE = 60.0  # timeout of a control request, in seconds
+_FORGOTTEN = "No conversation found"  # the program's own error text
 
 
 class Forgotten(AgentGone):
-    """There is no session of this name any more, or it was killed before it was written down."""
+    """The session does not exist: it was removed, or killed before it was written to disk."""
 
 
 class Program:
-    """Claude Code under the guard, with the SDK's client that speaks to it.
+    """A guarded Claude Code process, with the SDK's client for its control protocol.
 
-    `heard` and `over` are as GuardedTransport wants them; `check_open` raises AgentGone when the
-    session is over.
+    `heard` and `over` are passed to GuardedTransport; `check_open` raises AgentGone if the session
+    has ended.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Program:
         over: Callable[[str | None], Awaitable[Exception | None]],
         check_open: Callable[[], None],
     ) -> None:
-        self.about = InitializeAnswer()  # what it is and offers
-        self.last_error: str | None = None  # its last words, where it could not start
+        self.about = InitializeAnswer()  # its answer to the handshake
+        self.last_error: str | None = None  # its last error message outside a turn
         self._heard = heard
         self._over = over
         self._check_open = check_open
@@ -60,20 +60,20 @@ class Program:
         connect: Callable[[Any], Any],
         recorder: Recorder | None,
     ) -> None:
-        """Start it and shake hands with it. Raises AgentGone."""
+        """Starts the process and completes the handshake. Raises AgentGone."""
         self._transport = GuardedTransport(start, self._heard, self._over, recorder)
         self._client = connect(self._transport)
         try:
             await self._client.connect()
             about = await self._client.get_server_info()
-        except Exception as error:  # the SDK raises bare ones
+        except Exception as error:  # the SDK raises plain Exception
             why = self.last_error or f"Claude could not be started: {error}"
             raise (Forgotten if _FORGOTTEN in why else AgentGone)(why) from error
         self.about = msgspec.convert(about or {}, InitializeAnswer)
         self._transport.is_greeted = True
 
     async def end(self, *, leave: float) -> list[EndedProcess]:
-        """End it with everything that it started; `leave`: seconds that it has to go by itself."""
+        """Ends the process and all that it started; `leave`: seconds to exit by itself."""
         was_ended, self._ends = self._ends, True
         ended: list[EndedProcess] = []
         if self._transport is not None:
@@ -86,7 +86,7 @@ class Program:
         return ended
 
     async def why_gone(self, broken: str | None) -> str:
-        """It has ended, or is `broken` and must: what there is to say about that."""
+        """Waits for the end of the process, and returns the reason. Ends a `broken` one first."""
         if broken is not None:
             await self.process.end()
         await self.process.wait()
@@ -98,56 +98,56 @@ class Program:
 
     @property
     def process(self) -> GuardedProcess:
-        """It has one once it was started."""
+        """The guarded process; only after the start."""
         assert self._transport is not None
         assert self._transport.process is not None
         return self._transport.process
 
     def below(self) -> list[Running]:
-        """All that runs, the program first."""
+        """Returns all running processes of the program, the program itself first."""
         return self.process.below()
 
-    # --- speaking to it -----------------------------------------------------------------------
+    # --- input --------------------------------------------------------------------------------
 
     def write(self, line: bytes) -> None:
-        """A line for its standard input. Raises AgentGone if nobody can read it."""
+        """Writes a line to standard input. Raises AgentGone if the process has ended."""
         assert self._transport is not None
         self._transport.send(line)
 
     def answer(self, request_id: str, response: Any) -> None:
-        """What it asked for over the control protocol."""
+        """Answers a control request of the program."""
         said = control.ControlSuccess(request_id, Raw(msgspec.json.encode(response)))
-        with suppress(AgentGone):  # it asked on its way out
+        with suppress(AgentGone):  # the program has ended in the meantime
             self.write(claude.encode(control.ControlResponse(said)) + b"\n")
 
     async def request(self, request: dict[str, Any]) -> Any:
-        """A control request and its answer, as the SDK's own methods send them. Raises Refused."""
+        """Sends a control request, and returns its answer. Raises Refused or AgentGone."""
         try:
             return await send_control_request(self._client, request, _PATIENCE)
-        except Exception as error:  # the SDK raises bare ones
-            self._check_open()  # one that is gone has refused nothing
-            if isinstance(error.__cause__, TimeoutError):  # nor has one that says nothing
+        except Exception as error:  # the SDK raises plain Exception
+            self._check_open()  # a program that has ended did not refuse
+            if isinstance(error.__cause__, TimeoutError):  # a timeout is not a refusal either
                 said = f"Claude Code gave no answer within {_PATIENCE:g} seconds. Ask again."
                 raise Refused("AGENT_UNAVAILABLE", said) from error
             raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
 
     async def interrupt(self) -> None:
-        """Stop what it does."""
+        """Interrupts the running turn."""
         try:
             await self._client.interrupt()
-        except Exception as error:  # the SDK raises bare ones
-            _log.debug("Claude did not take the interrupt: %s", error)
+        except Exception as error:  # the SDK raises plain Exception
+            _log.debug("Claude did not accept the interrupt: %s", error)
 
-    # Each of these raises whatever the SDK raises.
+    # Each of these methods raises the errors of the SDK unchanged.
 
     async def set_model(self, model: str) -> None:
-        """Go on with another one."""
+        """Changes the model."""
         await self._client.set_model(model)
 
     async def set_permission_mode(self, mode: str) -> None:
-        """Ask more, or less."""
+        """Changes the permission mode."""
         await self._client.set_permission_mode(mode)
 
     async def set_max_thinking_tokens(self, tokens: int | None) -> None:
-        """Think more, or less."""
+        """Changes the limit of thinking tokens; None removes it."""
         await self.request({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens})

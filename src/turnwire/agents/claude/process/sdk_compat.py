@@ -1,7 +1,7 @@
-"""Everything that is used of the SDK and that it does not document. Only this module knows those names.
+"""All uses of undocumented names of the SDK. No other module uses such names.
 
-The SDK may change them in any version: pyproject.toml has an upper bound. Before that is raised,
-`tests/test_compat.py` says which names are gone.
+The SDK may change them in any version, so pyproject.toml has an upper bound. Before that bound is
+raised, `tests/test_compat.py` shows which names are missing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 __all__ = ["QUERY", "USED", "command_of", "drop_log_of_ends", "patient", "send_control_request"]
 
-QUERY = "claude_agent_sdk._internal.query"  # takes long to import
+QUERY = "claude_agent_sdk._internal.query"  # slow to import
 _TRANSPORT = "claude_agent_sdk._internal.transport.subprocess_cli"
 
-# The names that are called, read or set, by their module and class.
+# The undocumented names that are called, read or set, by module and class.
 USED = {
     "claude_agent_sdk.client:ClaudeSDKClient": "_query",
     f"{QUERY}:Query": "_initialize_timeout _send_control_request",
@@ -25,9 +25,9 @@ USED = {
 
 
 def patient(client: Any, seconds: float) -> Callable[..., Any]:
-    """The SDK's client, which waits so long for the first answer; by itself it waits a minute."""
+    """Returns the SDK's client class with this handshake timeout instead of 60 seconds."""
 
-    class Patient(client):  # type: ignore[misc]  # whatever it is
+    class Patient(client):  # type: ignore[misc]  # the class is known only at run time
         def __setattr__(self, name: str, value: Any) -> None:
             if name == "_query" and value is not None:
                 value._initialize_timeout = seconds
@@ -37,15 +37,15 @@ def patient(client: Any, seconds: float) -> Callable[..., Any]:
 
 
 async def send_control_request(client: Any, request: dict[str, Any], seconds: float) -> Any:
-    """Returns the answer to a control request, which the SDK's own methods send the same way."""
+    """Sends a control request as the SDK's own methods do, and returns the answer."""
     return await client._query._send_control_request(request, timeout=seconds)
 
 
 def command_of(options: Any) -> list[str]:
     """Returns the command line that the SDK's own transport would start.
 
-    Raises ImportError, AttributeError or TypeError if this version of the SDK has another one, and
-    ValueError if the options cannot be said.
+    Raises ImportError, AttributeError or TypeError if this version of the SDK is not compatible,
+    and ValueError if the options cannot be expressed as flags.
     """
     transport = import_module(_TRANSPORT).SubprocessCLITransport
     command: list[str] = transport(prompt="", options=options)._build_command()
@@ -58,5 +58,5 @@ class _Ends(logging.Filter):
 
 
 def drop_log_of_ends() -> None:
-    """The SDK logs every end of the program as an error; here it is told by the end of its turn."""
+    """Drops the SDK's error log of every program end; here the end of the turn reports it."""
     logging.getLogger(QUERY).addFilter(_Ends())

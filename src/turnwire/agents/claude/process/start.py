@@ -1,4 +1,4 @@
-"""What one process of Claude Code is opened with."""
+"""The parameters that one process of Claude Code is opened with."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Opening"]
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """What the engine wants, within what the agent allows."""
+    """The engine's parameters for a session, limited by the agent's own settings."""
 
     start: SessionStart
     hold: float  # seconds that a question is kept in the process before it is deferred
-    deferred: Deferred | None  # a question, by a process before this one
-    names_itself: bool  # by its first message
+    deferred: Deferred | None  # the question that an earlier process deferred
+    names_itself: bool  # Claude makes the title from the first message
     model: str | None
     permission_mode: str | None
     hooks: Sequence[Hook]
-    tools: Mapping[str, Sequence[Tool]]  # of the application, by server
-    servers: Collection[str]  # all MCP servers that the process is told of
-    models: Sequence[str]  # that may be chosen
+    tools: Mapping[str, Sequence[Tool]]  # the application's tools, by server
+    servers: Collection[str]  # names of all MCP servers of the process
+    models: Sequence[str]  # that a person may choose
     bounds: Bounds
     most_thinking: int | None

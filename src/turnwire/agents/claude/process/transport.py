@@ -1,8 +1,8 @@
-"""What the SDK's client speaks through: the program under the guard, and every line tapped.
+"""The transport of the SDK's client: a guarded process whose output lines are all read here first.
 
-The SDK gets only what belongs to the control protocol. Everything is read here, as it came, so
-nothing is lost that the SDK does not know, no line is too long, and nothing ever waits for somebody
-to take messages out of the SDK's buffer.
+The SDK gets only the lines of the control protocol. All lines are read here unchanged, so messages
+that the SDK does not know are not lost, long lines are accepted, and the SDK's message buffer never
+blocks.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ drop_log_of_ends()
 
 
 class Recorder:
-    """Writes down what goes in both directions, in the format that `turnwire inspect` reads.
+    """Records the lines of both directions, in the format that `turnwire inspect` reads.
 
-    Where it cannot be written, as on a full disk, the record ends there and the log of the server
-    says so; the conversation goes on.
+    If the file cannot be written, for example on a full disk, the recording ends with a warning in
+    the server's log. The conversation continues.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class Recorder:
             self._give_up(error)
 
     def note(self, direction: str, lines: Iterable[bytes]) -> None:
-        """Lines that went `in` to the program, or came `out` of it."""
+        """Records lines that were sent to the program (`in`) or received from it (`out`)."""
         if self._file is None:
             return
         at = time.monotonic() - self._began
@@ -60,15 +60,15 @@ class Recorder:
                     self._file.write(
                         b'{"t":%.3f,"dir":"%s","msg":%s}\n' % (at, direction.encode(), line)
                     )
-        except (OSError, ValueError) as error:  # a ValueError: it was closed meanwhile
+        except (OSError, ValueError) as error:  # ValueError: the file was closed
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        _log.warning("%s cannot be written, and is not any more: %s", self._path, error)
+        _log.warning("%s cannot be written, the recording ends: %s", self._path, error)
         self.close()
 
     def close(self) -> None:
-        """No more is to come."""
+        """Closes the file. Later lines are not recorded."""
         file, self._file = self._file, None
         if file is not None:
             with suppress(OSError):
@@ -76,10 +76,11 @@ class Recorder:
 
 
 class GuardedTransport:
-    """A `Transport` in the sense of the SDK.
+    """Implements the SDK's `Transport`.
 
-    `heard` gets lines, as soon as they are there, and returns those that are the SDK's. `over` is
-    told when no more will be heard, and why if we know; it says what was wrong with that.
+    `heard` receives lines as they arrive, and returns the lines for the SDK. `over` is called at
+    the end of the output with the reason, if known. `over` returns the error to raise, or None
+    for an intended end.
     """
 
     def __init__(
@@ -93,15 +94,15 @@ class GuardedTransport:
         self._heard = heard
         self._over = over
         self._recorder = recorder
-        self._broken: str | None = None  # why nothing more can be heard
+        self._broken: str | None = None  # why the output is not read any more
         self._ending: asyncio.Task[None] | None = None
         self._split = LineSplitter(_LONGEST)
         self._for_sdk: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.process: GuardedProcess | None = None
-        self.is_greeted = False  # by the program, which is as far as it is when it can hear
+        self.is_greeted = False  # the handshake is complete: the program reacts to signals
 
     async def connect(self) -> None:
-        """Start the program."""
+        """Starts the program."""
         self.process = await self._start()
         self.process.listen(self._receive)
         self._ending = asyncio.create_task(self._until_silence(self.process))
@@ -118,11 +119,11 @@ class GuardedTransport:
         except AgentGone as too_long:
             self._break(too_long.message)
         except Exception as defect:
-            _log.exception("What Claude said could not be understood.")
+            _log.exception("Output of Claude Code could not be processed.")
             self._break(AgentGone.broken(defect).message)
 
     def _break(self, why: str) -> None:
-        """Nothing is better than a story with a hole in it."""
+        """Stops reading the output, because a log with a gap would be worse than an error."""
         self._broken = why
         self._for_sdk.put_nowait(None)
 
@@ -131,18 +132,18 @@ class GuardedTransport:
         self._for_sdk.put_nowait(None)
 
     async def write(self, data: str) -> None:
-        """To its standard input."""
+        """Writes to the program's standard input."""
         self.send(data.encode())
 
     def send(self, line: bytes) -> None:
-        """The same, without waiting. Raises AgentGone if nobody can read it."""
+        """Writes a line without waiting. Raises AgentGone if the program has ended."""
         assert self.process is not None
         self.process.write(line)
         if self._recorder is not None:
             self._recorder.note("in", [line.rstrip(b"\n")])
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """What is for the SDK. Raises where the program ended although nobody had asked for it."""
+        """Yields the messages for the SDK. Raises AgentGone if the program ended unexpectedly."""
         while (line := await self._for_sdk.get()) is not None:
             yield json.loads(line)
         gone = await self._over(self._broken)
@@ -150,9 +151,10 @@ class GuardedTransport:
             raise gone
 
     async def end(self, *, leave: float = 0.0) -> list[EndedProcess]:
-        """End the program with everything that it started; `leave`: seconds to go by itself.
+        """Ends the program and all processes it started; `leave`: seconds to exit by itself.
 
-        One that is still starting may be deaf for seconds, and has done nothing: it is killed.
+        Before its handshake a program is killed: it may ignore signals for seconds, and has no
+        work to finish.
         """
         if self.process is None:
             return []
@@ -163,7 +165,7 @@ class GuardedTransport:
         return await self.process.end(leave=leave)
 
     async def close(self) -> None:
-        """End the program with everything that it started."""
+        """Ends the program and all processes it started, and closes the recording."""
         await self.end()
         if self._ending is not None:
             self._ending.cancel()
@@ -171,10 +173,10 @@ class GuardedTransport:
             self._recorder.close()
 
     def is_ready(self) -> bool:
-        """Whether it can be written to."""
+        """Whether the program was started."""
         return self.process is not None
 
     async def end_input(self) -> None:
-        """There will be nothing more to do."""
+        """Closes the program's standard input."""
         if self.process is not None:
             self.process.hang_up()

@@ -1,1 +1,1 @@
-"""Questions and permissions: from the program's request to the person's reply."""
+"""Questions and permissions, from the program's request to the person's reply."""

@@ -1,4 +1,4 @@
-"""What the program asks people over the control protocol: permissions, and questions of MCP servers."""
+"""Requests to people over the control protocol: permissions, and questions of MCP servers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ __all__ = ["ControlRequests"]
 
 
 class ControlRequests:
-    """The open ones. `modes` are those that a decision may go on in, `answer` answers the program, and
-    `tell` tells the log what an MCP server was answered.
+    """The open requests of the program.
+
+    `modes` are the permission modes that a decision may switch to. `answer` answers the program.
+    `tell` adds the answer to an MCP server to the log.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class ControlRequests:
         self._tell = tell
 
     def hear(self, message: claude.ClaudeMessage) -> None:
-        """Remembers a request until it is answered or taken back. A dialog is dismissed."""
+        """Remembers a request until it is answered or withdrawn. Dismisses a dialog."""
         self._permissions.hear(message)
         self._elicitations.hear(message)
         match message:
@@ -43,7 +45,7 @@ class ControlRequests:
                 pass
 
     def deliver(self, reply: Reply) -> bool:
-        """Answers the program. Returns False if it was Claude that asked, and not the program."""
+        """Answers the program. Returns False if the question is one of Claude's tool calls."""
         if reply.kind == "permission":
             decision = self._permissions.decide(reply)
             if decision is not None:

@@ -1,10 +1,10 @@
-"""The note of a deferred question in Claude Code's own record of a session.
+"""The note of a deferred question in Claude Code's session file.
 
-Claude Code writes the note when it is told to defer a call. If the last thing said after the note is the
-result of another call of the same message, Claude Code takes the turn for one that was cut off when it
-resumes the session, and closes it with words of its own. It asks the question again all the same, but the
-question's result then follows those words, and the model never gets it. So the note has to be the last
-thing said.
+Claude Code writes the note when it defers a call. On resume it asks the question of the note again.
+But if the result of another call of the same message follows the note, Claude Code first closes the
+turn as an interrupted one, with a message of its own. The question's result then follows that
+message, and the model never gets the result. So the note has to be the last record of the
+conversation in the file.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["Deferred", "renew_note"]
 
 
 class Deferred(Struct, frozen=True):
-    """A question that a session has deferred. Without a call: there is no record, so there may be one."""
+    """A deferred question. Without a session file `call` is None: a question may exist."""
 
     call: str | None = None
 
 
 class _Note(Struct, frozen=True):
     record: dict[str, Any]
-    leaf: dict[str, Any]  # the last record: the next one follows it
+    leaf: dict[str, Any]  # the last record, parent of the next one
     is_last_said: bool
 
 
 def renew_note(config: Path, session_id: str) -> Deferred | None:
-    """Makes the note of a deferred question the last thing said in a session that does not run.
+    """Makes the note of a deferred question the last record of a session that does not run.
 
     Returns None if the session has no deferred question. Raises OSError.
     """
@@ -53,9 +53,9 @@ def renew_note(config: Path, session_id: str) -> Deferred | None:
 
 
 def _find_note(path: Path) -> _Note | None:
-    """Finds the note of a question that has no result, in the last turn."""
+    """Returns the note of a question without a result in the last turn, or None."""
     leaf: dict[str, Any] = {}
-    speaker = ""  # of what was said last
+    speaker = ""  # the type of the last record, except system records
     have_results: set[str] = set()
     for record in _back_from_end(path):
         leaf = leaf or record
@@ -69,12 +69,12 @@ def _find_note(path: Path) -> _Note | None:
             has_result = note.get("toolUseID") in have_results
             return None if has_result else _Note(record, leaf, speaker != "user")
         if record["type"] == "user" and not results:
-            return None  # with this the turn began
+            return None  # this record began the turn
     return None
 
 
 def _back_from_end(path: Path) -> Iterator[dict[str, Any]]:
-    """What was said in a session, the last first. Half a line is what a killed program leaves."""
+    """Yields the records of a session, the last first. Skips half lines of a killed program."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
         end = len(text)
         while end > 0:
@@ -97,7 +97,7 @@ def _is_said(record: Any) -> bool:
 
 
 def _results(record: dict[str, Any]) -> list[str]:
-    """The calls whose results are in it."""
+    """Returns the ids of the calls whose results are in a record."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     return [

@@ -1,4 +1,4 @@
-"""A session's questions to people: does what the machine in `question` says is to be done."""
+"""Shows Claude's questions to people and delivers the answers, as `question_machine` decides."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from turnwire.core.questions import questions_of
 
 __all__ = ["Asking"]
 
-_LEAVE = 2.0  # seconds that a turn has to end when its question is deferred at the close
+_LEAVE = 2.0  # seconds that a turn has to end if its question is deferred at close
 
 
 class Asking:
-    """Claude's own questions and those of its sub-agents, in one process.
+    """The questions of Claude and its sub-agents in one process.
 
-    `whose` tells the voice of an agent by its id, `say` tells events; `delivered` is told how an
-    answer got there, where that is not what was promised.
+    `whose` returns the origin fields of an event by agent id, and `say` emits events. `delivered`
+    is called if an answer was delivered in another way than announced.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Asking:
         self._whose = whose
         self._say = say
         self._delivered = delivered
-        self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
-        self._settled = asyncio.Event()  # clear: the turn of a question that was taken back goes on
+        self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate has admitted
+        self._settled = asyncio.Event()  # clear while the turn of a withdrawn question runs
         self._settled.set()
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        """The hook before a tool that asks a person."""
+        """Runs as the PreToolUse hook of a tool that asks a person. Returns the hook's output."""
         call = str(tool_use_id or asked.get("tool_use_id"))
         agent_id = asked.get("agent_id")
         if agent_id is not None or (self._turn.runs and not self.question.was_asked(call)):
@@ -87,22 +87,22 @@ class Asking:
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
 
     def _give(self, answer: Answer, asked: Any) -> dict[str, Any]:
-        """An answer as the hook says it."""
+        """Returns an answer as the output of the hook."""
         reply, given = answer.reply, _given(answer.in_words)
-        beside = answers.in_words(given) if given else None
+        other_answers = answers.in_words(given) if given else None
         if reply.decision == "deny":
             why = reply.reason or "The question was cancelled."
-            return question_tools.deny(why if beside is None else f"{why}\n{beside}")
-        if asked.get("tool_name") == question_tools.TOOL:  # it asks for the answer when it runs
+            return question_tools.deny(why if other_answers is None else f"{why}\n{other_answers}")
+        if asked.get("tool_name") == question_tools.TOOL:  # fetches the answer when it runs
             self._answered[reply.request_id] = reply
-        return question_tools.allow(reply, asked.get("tool_input"), beside)
+        return question_tools.allow(reply, asked.get("tool_input"), other_answers)
 
     def answer_call(self, message: Any) -> dict[str, Any]:
-        """What the server with our own tool says to the program."""
+        """Returns the answer of Turnwire's own MCP server to a message of the program."""
         return question_tools.answer_call(message, self._answered)
 
     def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> bytes | None:
-        """People's answers. Returns a prompt, where that is how they have to be told."""
+        """Delivers answers to the gate. Returns a prompt if Claude has to get them in words."""
         if not resumed:
             for reply in replies:
                 if self.question.answer(reply) == "give":
@@ -118,8 +118,9 @@ class Asking:
         return self._prompt(replies) if replies and act == "tell" else None
 
     def end_turn(self, *, is_done: bool) -> bytes | None:
-        """The program has come to the end of a turn. Returns a prompt, where it was to ask again in
-        it and has not: then the answers are told in words after all.
+        """Handles the end of a turn.
+
+        Returns a prompt line with the answers if the turn did not ask its deferred question again.
         """
         self._settled.set()
         owed = self.question.end_turn(is_done=is_done)
@@ -135,23 +136,23 @@ class Asking:
 
     @property
     def is_muted(self) -> bool:
-        """Whether what the program says is not told: its question is taken back in silence."""
+        """Whether the program's output is dropped, because its question is being withdrawn."""
         return self.question.state == "taken_back"
 
     @property
     def is_in_the_way(self) -> bool:
-        """Whether a deferred question has to be taken back before anything else is said."""
+        """Whether a deferred question has to be withdrawn before any other input."""
         return self.question.state in ("resuming", "taken_back")
 
     async def take_back(self, interrupt: Callable[[], Awaitable[None]]) -> None:
-        """Takes back a deferred question that was cancelled meanwhile, and waits for its turn's end."""
+        """Withdraws a cancelled deferred question, and waits for the end of its turn."""
         if self.question.happens("superseded") == "interrupt":
             self._settled.clear()
             await interrupt()
         await self._settled.wait()
 
     async def defer(self) -> None:
-        """A question that is still held outlives the process only if it is deferred before."""
+        """Defers a held question before the process is closed, so that it is not lost."""
         self.gate.leave()
         if self.question.state in ("called", "held", "deferred"):
             with suppress(TimeoutError):
@@ -160,5 +161,5 @@ class Asking:
 
 
 def _given(replies: Sequence[Reply]) -> list[Any]:
-    """The answers in them: a question that was cancelled has none."""
+    """Returns the answers of the replies, without cancelled questions, which have no answer."""
     return [reply.answer for reply in replies if reply.decision != "deny"]

@@ -1,4 +1,4 @@
-"""What MCP servers ask people through the program, until somebody has answered."""
+"""Open questions of MCP servers, which the program passes on to people."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from turnwire.dialects.claude.elicitation import answer_of
 
 __all__ = ["DISMISSED", "Elicitations"]
 
-# Nobody sees a dialog here. The program asks only hosts that said they can show it, and none did: but
-# if one comes all the same, its turn must not wait for ever.
+# Turnwire cannot show dialogs and does not announce them, so the program should not send any. If a
+# dialog comes anyway, it is dismissed: otherwise its turn would wait for ever.
 DISMISSED: Any = msgspec.to_builtins(DialogAnswer("cancelled"))
 
 
 class Elicitations:
-    """Several may be open at once, as calls of tools are."""
+    """The open elicitations. Several can be open at once, like tool calls."""
 
     def __init__(self) -> None:
         self._open: dict[str, control.Elicitation] = {}
 
     def hear(self, message: claude.ClaudeMessage) -> None:
-        """One is asked, or taken back."""
+        """Adds a new elicitation, or removes a withdrawn one."""
         match message:
             case control.ControlRequest(request_id, control.Elicitation() as asked):
                 self._open[request_id] = asked
@@ -38,11 +38,11 @@ class Elicitations:
                 pass
 
     def answer(self, reply: Reply) -> tuple[Any, ToolResultBlock | None] | None:
-        """For the program, and for the log; none: it is no answer to any of these."""
+        """Returns the answer for the program and for the log, or None if no elicitation matches."""
         asked = self._open.pop(reply.request_id, None)
         if asked is None:
             return None
-        if reply.decision == "deny":  # it was cancelled: whoever did that tells the log
+        if reply.decision == "deny":  # cancelled: the engine writes the log
             return msgspec.to_builtins(ElicitationAnswer("cancel")), None
         answer = answer_of(asked, reply.answer)
         told = as_text(reply.answer) if answer.action == "accept" else "Declined."

@@ -1,4 +1,4 @@
-"""The gate: where calls that ask a person wait in the process that made them."""
+"""The gate: holds tool calls that ask a person until an answer comes or the call is deferred."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """Waits for answers, for `hold` seconds where the call can be deferred."""
+    """Waits for answers; at most `hold` seconds if the call can be deferred."""
 
     def __init__(self, hold: float) -> None:
-        self.has_background = False  # something works in the background
+        self.has_background = False  # background tasks run
         self._hold = hold
         self._waiting: dict[str, asyncio.Future[Answer]] = {}
-        self._quiet = asyncio.Event()  # nothing works in the background, or it does not count
+        self._quiet = asyncio.Event()  # no background tasks run, or the process is closing
         self._quiet.set()
         self._leaving = asyncio.Event()
 
     def give(self, answer: Answer) -> None:
-        """Let a call that waits have its answer. The first answer is the answer."""
+        """Gives a waiting call its answer. Only the first answer counts."""
         waiting = self._waiting.get(answer.reply.request_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
     def set_background(self, *, working: bool) -> None:
-        """While something works in the background the process must stay, and so questions wait."""
+        """Sets whether background tasks run. While they run, no call is deferred."""
         self.has_background = working
         if working and not self._leaving.is_set():
             self._quiet.clear()
@@ -37,7 +37,7 @@ class Gate:
             self._quiet.set()
 
     def leave(self) -> None:
-        """The process is about to be closed: calls that wait are deferred, and calls that still come."""
+        """Defers all waiting and later calls, because the process is about to be closed."""
         self._leaving.set()
         self._quiet.set()
 
@@ -59,7 +59,7 @@ class Gate:
             self._waiting.pop(call, None)
 
     async def _patience(self) -> None:
-        """For as long as a question is held."""
+        """Waits for the end of the hold time or the close, and until no background tasks run."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._hold):
                 await self._leaving.wait()

@@ -1,4 +1,4 @@
-"""Of several questions at once one is asked. The others stay hidden until the gate admits or refuses them."""
+"""Asks one question at a time: hides later ones until the gate admits or refuses them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
 class SecondQuestions:
-    """Holds back the calls that ask while a question of Claude's own is open.
+    """Holds back the events of later questions while a question of Claude itself is open.
 
-    When they come to the gate they are shown, or an event tells that they were refused.
+    At the gate a later question is either shown, or an event reports that it was refused.
     """
 
     def __init__(self, question: Question) -> None:
         self._question = question
         self._held: dict[str, ev.AssistantMessage] = {}  # by call
-        self._growing: set[tuple[str, int]] = set()  # their blocks, by message and index
+        self._growing: set[tuple[str, int]] = set()  # blocks of held calls, by message and index
 
     @property
     def is_open(self) -> bool:
-        """Whether anything would be held back."""
+        """Whether events may have to be held back."""
         return self._question.state != "idle" or bool(self._growing)
 
     def follow(self, event: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
-        """What can be told now."""
+        """Returns the events that can be emitted now."""
         match event:
             case ev.AssistantMessage(content=[ToolUseBlock(id=call) as block]):
                 if not block.is_question:
@@ -57,12 +57,12 @@ class SecondQuestions:
         return [event]
 
     def admit(self, call: str) -> list[NormalizedStreamEvent]:
-        """Shows a call that was held back: it may be asked after all."""
+        """Returns the held event of a call that may be asked now."""
         held = self._held.pop(call, None)
         return [] if held is None else [held]
 
     def refuse(self, call: str) -> list[NormalizedStreamEvent]:
-        """Tells that a call that was held back is not asked."""
+        """Returns an event that reports that a held call was refused."""
         held = self._held.pop(call, None)
         if held is None:
             return []

@@ -1,4 +1,4 @@
-"""Permissions that a program has asked for and that nobody has decided about yet."""
+"""Open permission requests of the program, until a person decides."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Permissions"]
 
 
 class Permissions:
-    """Several may be open at once: sub-agents ask as well.
+    """The open permission requests. Several can be open at once, because sub-agents ask as well.
 
-    `modes` are those that a decision may go on in.
+    `modes` are the permission modes that a decision may switch to.
     """
 
     def __init__(self, modes: Collection[str]) -> None:
@@ -23,7 +23,7 @@ class Permissions:
         self._shown: dict[str, Any] = {}  # by request: the input that a person sees
 
     def hear(self, message: claude.ClaudeMessage) -> None:
-        """The program asks, or takes it back."""
+        """Adds a new request, or removes a withdrawn one."""
         match message:
             case control.ControlRequest(request_id, control.CanUseTool(input=shown)):
                 self._shown[request_id] = shown
@@ -33,7 +33,7 @@ class Permissions:
                 pass
 
     def decide(self, reply: Reply) -> dict[str, Any] | None:
-        """The answer for the program; none: it was taken back meanwhile, and needs no answer."""
+        """Returns the answer for the program, or None if the request was withdrawn."""
         if reply.request_id not in self._shown:
             return None
         shown = self._shown.pop(reply.request_id)
@@ -45,6 +45,6 @@ class Permissions:
         return {**allowed, "updatedPermissions": remember} if remember else allowed
 
     def _may_be(self, update: Any) -> bool:
-        """Whether it leads into no other mode than those that anyone may choose."""
+        """Whether a permission update keeps the mode, or sets one that any user may choose."""
         is_mode = isinstance(update, dict) and update.get("type") == "setMode"
         return not is_mode or update.get("mode") in self._modes

@@ -1,12 +1,12 @@
-"""The question that Claude itself asks a person, from the call to the answer: a machine without I/O.
+"""The state machine of a question that Claude itself asks a person, without I/O.
 
-Claude calls a tool that asks. The call comes to the gate, a hook that runs before the tool, and waits
-there for the answer. If none comes in time the process is told to defer the call: its turn ends. The next
-process that opens the session comes to the gate with the same call by itself, and gets the answer there.
-If it ends its turn without that, Claude is told the answer in words, as a prompt.
+1. Claude calls a tool that asks. The call arrives at the gate (a hook before the tool) and waits.
+2. If no answer comes in time, the process is told to defer the call, and its turn ends.
+3. The next process of the session sends the same call to the gate by itself, and gets the answer.
+4. If that process ends its turn without the call, Claude gets the answer in words, as a prompt.
 
-`TRANSITIONS` is the whole of it. `Question` finds out which cause an event is, and keeps the answers;
-`Asking` does what is to be done. A sub-agent's question has no states: it waits at the gate of its
+`TRANSITIONS` has all states and causes. `Question` maps events to causes and keeps the answers.
+`Asking` carries out the acts. A question of a sub-agent has no states: it waits at the gate of its
 process, and is never deferred.
 """
 
@@ -21,50 +21,50 @@ __all__ = ["TRANSITIONS", "Act", "Answer", "Cause", "NotPossible", "Question", "
 
 State: TypeAlias = Literal[
     "idle",  # Claude has no open question in this process
-    "called",  # Claude has called a tool that asks, and the call is on its way to the gate
+    "called",  # Claude has called a tool that asks, and the call has not reached the gate yet
     "held",  # the call is at the gate, and the process waits for the answer
     "deferred",  # the process was told to defer the call, and ends its turn
-    "resuming",  # a process before this one deferred a question: this one asks it again by itself
-    "owed",  # the answer came before the question: Claude gets it in words if the turn ends first
-    "taken_back",  # a deferred question was cancelled: its turn is interrupted, and not shown
+    "resuming",  # an earlier process deferred a question: this one asks it again by itself
+    "owed",  # the answer came before the call: Claude gets it in words if the turn ends first
+    "taken_back",  # a deferred question was cancelled: its turn is interrupted and not shown
 ]
 
 Cause: TypeAlias = Literal[
     "opened",  # the process opens a session that has a deferred question, or may have one
-    "rested",  # its answer to the handshake says that it does not go on with anything
+    "rested",  # the handshake says that the process does not continue a turn
     "called",  # Claude calls a tool that asks
-    "asked",  # the call comes to the gate
-    "asked_with_answer",  # the call comes to the gate, and its answer was there before it
-    "asked_another",  # another question comes to the gate, of Claude or of a sub-agent
+    "asked",  # the call arrives at the gate
+    "asked_with_answer",  # the call arrives at the gate, and its answer came earlier
+    "asked_another",  # another question of Claude or of a sub-agent arrives at the gate
     "answered",  # a person answers, and the call is at the gate
     "answered_early",  # a person answers, and the call is not at the gate
-    "resumed",  # the answer that the process was opened for; the call is not at the gate yet
-    "resumed_in_vain",  # answers that the process was opened for, and their calls are lost
-    "hold_over",  # the time is over for which a question is held
+    "resumed",  # the process was opened for this answer; the call is not at the gate yet
+    "resumed_in_vain",  # the process was opened for these answers, but their calls are lost
+    "hold_over",  # the hold time of the question is over
     "result",  # the call has its result
     "superseded",  # a prompt or a control comes instead of an answer
-    "turn_done",  # the turn has ended by itself
+    "turn_done",  # the turn has ended normally
     "turn_cut",  # the turn was stopped, failed, or ended with a deferred call
 ]
 
 Act: TypeAlias = Literal[
     "",  # nothing
     "show",  # show the question to people, and hold it
-    "show_only",  # show the question to people, and wait as long as it takes: it is never deferred
-    "hold",  # hold it; people know it already, or will not hear of it
-    "wait",  # wait as long as it takes; people know it already
+    "show_only",  # show the question to people, and wait without a timeout: it is never deferred
+    "hold",  # hold it; people have seen it already, or must not see it
+    "wait",  # wait without a timeout; people have seen it already
     "refuse",  # tell Claude to ask one question at a time
-    "give",  # let the call have its answer
+    "give",  # give the call its answer
     "keep",  # keep the answer for its call
-    "leave",  # keep no answer: the engine has it, and gives it to the next turn or process
-    "tell",  # tell Claude the answers in words
+    "leave",  # keep no answer: the engine has it, and delivers it to the next turn or process
+    "tell",  # send Claude the answers in words
     "defer",  # tell the process to defer the call
     "interrupt",  # interrupt the process
 ]
 
 
 class Step(NamedTuple):
-    """What a state becomes, and what is to be done."""
+    """The next state, and the act to carry out."""
 
     to: State
     act: Act = ""
@@ -166,7 +166,7 @@ TRANSITIONS: Mapping[State, Mapping[Cause, Step]] = {
     },
 }
 _WAITS: tuple[Act, ...] = ("show", "show_only", "hold", "wait")
-_ONE_CALL: tuple[State, ...] = ("held", "deferred", "owed")  # while no other call may ask
+_ONE_CALL: tuple[State, ...] = ("held", "deferred", "owed")  # states in which no other call may ask
 
 
 class NotPossible(Exception):
@@ -174,14 +174,14 @@ class NotPossible(Exception):
 
 
 class Answer(NamedTuple):
-    """An answer for a call, and answers to lost calls, which Claude is told in words with it."""
+    """An answer for a call, and answers to lost calls, which Claude gets with it in words."""
 
     reply: Reply
     in_words: tuple[Reply, ...] = ()
 
     @property
     def replies(self) -> list[Reply]:
-        """All of them."""
+        """The answer and the answers to lost calls."""
         return [self.reply, *self.in_words]
 
 
@@ -191,12 +191,12 @@ class Question:
     def __init__(self) -> None:
         self.state: State = "idle"
         self._call: str | None = None  # the call that the state is about, if it is known
-        self._at_gate: set[str] = set()  # calls that wait there, those of sub-agents too
+        self._at_gate: set[str] = set()  # calls that wait at the gate, also of sub-agents
         self._early: dict[str, Reply] = {}  # answers that came before their calls
         self._owed: Answer | None = None
 
     def happens(self, cause: Cause) -> Act:
-        """Changes the state, and returns what is to be done. Raises NotPossible."""
+        """Changes the state, and returns the act. Raises NotPossible."""
         step = TRANSITIONS[self.state].get(cause)
         if step is None:
             raise NotPossible(f"{cause} in the state {self.state}")
@@ -206,30 +206,31 @@ class Question:
         return step.act
 
     def blocks(self, call: str) -> bool:
-        """Whether another call is open, so that people are not shown this one yet."""
+        """Whether another call is open, so that this call stays hidden."""
         return self.state in ("called", *_ONE_CALL) and call != self._call
 
     def was_asked(self, call: str) -> bool:
-        """Whether people know this question from before: a process before this one has asked it, or
-        they have answered it.
-        """
+        """Whether people know this question: an earlier process asked it, or it has an answer."""
         return self.state == "resuming" or call in self._early or self._is_owed(call)
 
-    # --- what Claude does ---------------------------------------------------------------------
+    # --- causes from Claude -------------------------------------------------------------------
 
     def open(self, call: str | None) -> None:
-        """The process opens a session with a deferred question; None: with any, or with none."""
+        """Opens a session with a deferred question. `call` is None if the call is not known."""
         self.happens("opened")
         self._call = call
 
     def call(self, call: str) -> None:
-        """Claude itself calls a tool that asks, and nothing blocks it."""
+        """Notes that Claude itself calls a tool that asks, and no other call blocks it."""
         self.happens("called")
         if self.state == "called":
             self._call = call
 
     def ask(self, call: str, *, is_own: bool) -> tuple[Act, Answer | None]:
-        """A call comes to the gate; `is_own`: of Claude itself. Returns its answer if that is known."""
+        """Handles a call that arrives at the gate; `is_own`: the call is of Claude itself.
+
+        Returns the act, and the answer if it is known already.
+        """
         answer = self._owed if self._is_owed(call) else None
         if answer is None and call in self._early:
             answer = Answer(self._early.pop(call))
@@ -244,30 +245,30 @@ class Question:
         return act, answer
 
     def end_hold(self, call: str) -> Act:
-        """The time is over for which a call is held. Returns that it is to be deferred."""
+        """Ends the hold time of a call. Returns the act, which defers the call."""
         self._at_gate.discard(call)
         return self.happens("hold_over") if call == self._call else "defer"
 
     def leave_gate(self, call: str) -> None:
-        """A call does not wait any more: Claude has taken it back."""
+        """Removes a call that Claude has withdrawn from the gate."""
         self._at_gate.discard(call)
 
     def note_result(self, call: str) -> None:
-        """A call has its result, so it does not ask any more."""
+        """Notes that a call has its result, and so is not open any more."""
         if call == self._call:
             self.happens("result")
 
     def end_turn(self, *, is_done: bool) -> list[Reply]:
-        """A turn has ended. Returns the answers that Claude is to be told in words."""
+        """Handles the end of a turn. Returns the answers that Claude has to get in words."""
         owed = self._owed
         act = self.happens("turn_done" if is_done else "turn_cut")
         self._early.clear()
         return owed.replies if owed is not None and act == "tell" else []
 
-    # --- what people do -----------------------------------------------------------------------
+    # --- causes from people -------------------------------------------------------------------
 
     def answer(self, reply: Reply) -> Act:
-        """An answer to a call of this process."""
+        """Handles an answer to a call of this process. Returns the act."""
         call = reply.request_id
         if call in self._at_gate:
             self._at_gate.remove(call)
@@ -278,7 +279,10 @@ class Question:
         return act
 
     def resume(self, replies: Sequence[Reply]) -> tuple[Act, Answer | None]:
-        """The answers that the process was opened for. Returns what can be a call's result."""
+        """Handles the answers that the process was opened for.
+
+        Returns the act, and the answer that can become the result of a call.
+        """
         own = next((reply for reply in reversed(replies) if self._comes_back(reply)), None)
         if own is None:
             return self.happens("resumed_in_vain"), None
@@ -291,7 +295,7 @@ class Question:
         return act, answer
 
     def _comes_back(self, reply: Reply) -> bool:
-        """Whether this process asks again what is answered: a sub-agent of one before does not."""
+        """Whether this process asks the question again. Sub-agents of an earlier process do not."""
         is_own = reply.parent_tool_use_id is None
         return is_own and self.state == "resuming" and self._call in (None, reply.request_id)
 

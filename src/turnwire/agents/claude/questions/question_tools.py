@@ -1,7 +1,7 @@
-"""Questions to people: Claude's own AskUserQuestion, and a tool request_input that Turnwire adds.
+"""The tools that ask people: Claude Code's AskUserQuestion, and Turnwire's own `request_input`.
 
-Here is what both look like to Claude Code: the tool, and what the hook before it answers. How they wait
-for a person is in `question`.
+This module has their form for Claude Code: the tool definition, and the outputs of the hook before
+them. How a question waits for a person is in `question_machine`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 SERVER = "turnwire"
-TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
+TOOL = f"mcp__{SERVER}__request_input"  # the program's name of the tool
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
-_NO_ANSWER = "(not answered)"  # where others of the same form are: it would not be mentioned
+_NO_ANSWER = "(not answered)"  # Claude Code would omit the question if others have answers
 GATED = ("AskUserQuestion", TOOL)  # the tools that ask a person at the gate
 
 _TOOL = {
@@ -60,37 +60,37 @@ _TOOL = {
         },
         "required": ["question"],
     },
-    "_meta": {"anthropic/alwaysLoad": True},  # else the model has to look for it first
+    "_meta": {"anthropic/alwaysLoad": True},  # otherwise the model has to search for it first
 }
 
 
-# --- what the hook says -------------------------------------------------------------------------
+# --- outputs of the hook ------------------------------------------------------------------------
 
 
-def allow(reply: Reply, tool_input: Any, beside: str | None = None) -> dict[str, Any]:
-    """The tool may run: AskUserQuestion finds the answers in its input.
+def allow(reply: Reply, tool_input: Any, context: str | None = None) -> dict[str, Any]:
+    """Allows the tool to run: AskUserQuestion finds the answers in its input.
 
-    What stands beside it the model gets together with the tool's result.
+    The model gets the text `context` together with the tool's result.
     """
-    more = {} if beside is None else {"additionalContext": beside}
+    more = {} if context is None else {"additionalContext": context}
     if not isinstance(tool_input, dict) or "questions" not in tool_input:
         return _decision("allow", **more)
     answers = {
         question.question: as_text(_part(reply.answer, question.id))
         for question in questions_of(tool_input)
     }
-    if any(answers.values()):  # else nothing was answered, which it says itself
+    if any(answers.values()):  # otherwise Claude Code itself reports that there is no answer
         answers = {asked: said or _NO_ANSWER for asked, said in answers.items()}
     return _decision("allow", updatedInput={**tool_input, "answers": answers}, **more)
 
 
 def deny(why: str) -> dict[str, Any]:
-    """The tool may not run."""
+    """Denies the tool, with a reason for the model."""
     return _decision("deny", permissionDecisionReason=why)
 
 
 def defer() -> dict[str, Any]:
-    """The tool is to run another time."""
+    """Defers the tool: it runs when the session is resumed."""
     return _decision("defer")
 
 
@@ -103,7 +103,7 @@ def _decision(decision: str, **more: Any) -> dict[str, Any]:
 
 
 def _part(answer: Any, question_id: str) -> Any:
-    """What an answer says to one question of several. A default in a single piece is for each."""
+    """Returns the answer to one question of several. A single value answers each question."""
     return answer.get(question_id, "") if isinstance(answer, dict) else answer
 
 
@@ -111,7 +111,7 @@ def _part(answer: Any, question_id: str) -> Any:
 
 
 def answer_call(message: Any, answers: dict[str, Reply]) -> dict[str, Any]:
-    """The answer to a JSON-RPC message of the MCP client that Claude is. The hook has the replies."""
+    """Answers a JSON-RPC message of Claude Code's MCP client. `answers` come from the hook."""
     if not isinstance(message, dict) or message.get("method") != "tools/call":
         return answer_plain(SERVER, message, [_TOOL])
     reply = answers.pop(str(call_id(message)), None)

@@ -1,1 +1,1 @@
-"""Sessions that Claude Code keeps on disk: read, imported, forked and removed."""
+"""Claude Code's own session files: reads, imports, forks and removes them."""

@@ -1,4 +1,4 @@
-"""Where a session of Claude Code is cut, so that another one can begin with what is before."""
+"""Finds the message of a session that a fork begins after, and copies the session if needed."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from turnwire.ports import NativeFork
 
 __all__ = ["ForkPoint", "copied_session", "fork_point"]
 
-_LOOKS = 10
-_PAUSE = 0.1  # seconds
+_LOOKS = 10  # attempts
+_PAUSE = 0.1  # seconds between two attempts
 
 
 class ForkPoint(NamedTuple):
-    """A session, and the last message of it that the new one knows."""
+    """A session, and its last message that the fork contains."""
 
     session_id: str
-    message: str | None  # its uuid; none: the session was made for this, and knows no more
+    message: str | None  # its uuid; None: all of the session, which is a copy made for the fork
 
 
 class _Cut(NamedTuple):
-    name: str  # of those that were looked for
-    message: str  # the last one of its turn
-    line: int  # where that stands in the file
-    is_summed_up: bool  # the program would find only a summary of what is before it
+    name: str  # the wanted message that was found
+    message: str  # the last message of its turn
+    line: int  # its line in the file
+    is_summed_up: bool  # the program would load only a summary of the earlier messages
 
 
 def copied_session(conversation_id: str) -> str:
-    """The session that is made for a fork where Claude Code cannot begin in the middle by itself."""
+    """Returns the id of the copied session of a fork that Claude Code cannot make by itself."""
     return str(uuid5(NAMESPACE_URL, f"turnwire:fork:{conversation_id}"))
 
 
 async def fork_point(config: Path, fork: NativeFork, conversation_id: str) -> ForkPoint | None:
-    """The end of the turn that the newest known message belongs to; none: none of them is known.
+    """Returns the end of the turn of the newest known message, or None if no message is known.
 
-    The program writes down more than it says aloud, as that a person has stopped the turn: that
-    belongs to the turn as well. And it writes a moment later than it speaks.
+    The program writes more to its file than to its output, for example that a person stopped the
+    turn. These records belong to the turn. The file is written after the output, so this retries.
     """
     names = [*fork.after]
     if fork.turn_uuid is not None:
@@ -65,7 +65,7 @@ async def fork_point(config: Path, fork: NativeFork, conversation_id: str) -> Fo
 
 
 def _find(file: SessionFile, names: list[str]) -> _Cut | None:
-    """Where the turn ends to which the first of the names belongs that is written down."""
+    """Returns the end of the turn of the first message that is in the file, or None."""
     records = read_session(file, lambda size: None).records
     lines = {record.uuid: record.number for record in records}
     name = next((name for name in names if name in lines), None)
@@ -79,10 +79,10 @@ def _find(file: SessionFile, names: list[str]) -> _Cut | None:
 
 
 def _copy(config: Path, file: SessionFile, last: int, session_id: str) -> None:
-    """The lines of a session up to one of them, as another session; with its copies of files.
+    """Copies the first lines of a session, and its saved files, to a new session.
 
-    The program reads a session from its last summary on, and so cannot be told to go on from a
-    message before. Made again it is the same one: it may have been killed in the midst.
+    The program reads a session only from its last summary on. So it cannot continue from an earlier
+    message by itself. The copy is idempotent, because a crash may interrupt it.
     """
     path = file.path.with_name(f"{session_id}.jsonl")
     half = path.with_suffix(".half")
@@ -90,7 +90,7 @@ def _copy(config: Path, file: SessionFile, last: int, session_id: str) -> None:
         lines.writelines(_renamed(file, last, session_id))
     half.replace(path)
     files = config / "file-history"
-    with suppress(FileNotFoundError):  # it has never changed any
+    with suppress(FileNotFoundError):  # Claude has changed no files
         shutil.copytree(files / file.session_id, files / session_id, dirs_exist_ok=True)
 
 
@@ -102,7 +102,7 @@ def _renamed(file: SessionFile, last: int, session_id: str) -> Iterator[bytes]:
             try:
                 line = msgspec.json.decode(raw)
             except (ValueError, RecursionError):
-                continue  # the program could not read it either
+                continue  # the program cannot read this line either
             if isinstance(line, dict) and "sessionId" in line:
                 line["sessionId"] = session_id
             yield msgspec.json.encode(line) + b"\n"

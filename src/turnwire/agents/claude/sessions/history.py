@@ -1,4 +1,4 @@
-"""The sessions that Claude Code keeps on this machine: where they are, and what is in their files."""
+"""Finds and reads the session files of Claude Code on this machine."""
 
 from __future__ import annotations
 
@@ -26,61 +26,62 @@ __all__ = [
     "read_session",
 ]
 
-_LONGEST = 200  # characters of a project's name; what is longer is cut, and a digest follows
+_LONGEST = 200  # characters of a folder name; a longer one is cut, and a digest follows
 
 
 class BadRecord(Struct, frozen=True):
-    """A line that could not be read, and where it stands."""
+    """The position of a line that could not be read, and the reason."""
 
     path: str
-    line: int  # 0: all of the file
+    line: int  # 0: the whole file
     why: str
 
 
 class SessionFile(Struct, frozen=True):
-    """Where a session is written down."""
+    """The files of a session."""
 
     session_id: str
     path: Path
-    size: int  # bytes, with its sub-agents
+    size: int  # bytes, including the sub-agents' files
     agents: list[Path] = []
 
 
 class Session(Struct):
-    """All that there is of one."""
+    """The content of a session's files."""
 
     session_id: str
-    folder: str  # the name of its project
+    folder: str  # the name of its project folder
     records: list[Record] = []
     titles: list[Title] = []
     agents: dict[str, list[Record]] = {}  # by sub-agent
-    calls: dict[str, str] = {}  # by sub-agent: the call that started it
+    calls: dict[str, str] = {}  # the call that started a sub-agent, by sub-agent
     bad: list[BadRecord] = []
 
     @property
     def cwd(self) -> str | None:
-        """Returns the directory it was started in: only from there Claude Code finds it again.
+        """The directory that the session was started in: Claude Code resumes it only from this one.
 
-        A line may name any directory. Only the one that its folder is named after counts.
+        Lines may name any directory. Only the directory that the project folder is named after
+        counts.
         """
         own = (each for each in self.places if _is_named(self.folder, {_folder_name(Path(each))}))
         return next(own, None)
 
     @property
     def places(self) -> list[str]:
-        """The directories that its lines name, each once."""
+        """The directories that the session's lines name, without duplicates."""
         told = (record.data.get("cwd") for record in self.records)
         return list(dict.fromkeys(place for place in told if isinstance(place, str)))
 
 
 def config_dir(env: Mapping[str, str] = os.environ) -> Path:
-    """Where Claude Code keeps what it knows."""
+    """Returns the configuration directory of Claude Code."""
     given = env.get("CLAUDE_CONFIG_DIR")
     return Path(given).expanduser() if given else Path(env.get("HOME") or Path.home()) / ".claude"
 
 
 def find_sessions(config: Path, project: Path | None = None) -> list[SessionFile]:
-    """The sessions of one project, or of all; the oldest first. Raises OSError."""
+    """Returns the sessions of one project or of all, the oldest first. Raises OSError."""
     root = config / "projects"
     folders = sorted(each for each in root.iterdir() if each.is_dir()) if root.is_dir() else []
     if project is not None:
@@ -91,7 +92,7 @@ def find_sessions(config: Path, project: Path | None = None) -> list[SessionFile
 
 
 def find_session(config: Path, session_id: str) -> SessionFile | None:
-    """Where one session is written down, without its sub-agents; none: nowhere."""
+    """Returns the file of a session, without its sub-agents, or None if it does not exist."""
     found = (
         None
         if "/" in session_id
@@ -101,26 +102,26 @@ def find_session(config: Path, session_id: str) -> SessionFile | None:
 
 
 def agents_of(folder: Path, session_id: str) -> list[Path]:
-    """The sub-agents of a session that an older Claude Code has put beside it."""
+    """Returns the sub-agent files of a session in the folder; older Claude Code puts them in it."""
     return [path for path in folder.glob("agent-*.jsonl") if _session_of(path) == session_id]
 
 
 def _sessions_in(folder: Path) -> Iterator[SessionFile]:
-    beside: dict[str, list[Path]] = {}
+    by_session: dict[str, list[Path]] = {}
     for path in folder.glob("agent-*.jsonl"):
-        beside.setdefault(_session_of(path), []).append(path)
+        by_session.setdefault(_session_of(path), []).append(path)
     for path in folder.glob("*.jsonl"):
         if not path.name.startswith("agent-"):
             below = (folder / path.stem).glob("subagents/**/agent-*.jsonl")
-            agents = sorted([*below, *beside.get(path.stem, [])])
+            agents = sorted([*below, *by_session.get(path.stem, [])])
             size = sum(each.stat().st_size for each in (path, *agents))
             yield SessionFile(path.stem, path, size, agents)
 
 
 def read_session(file: SessionFile, count: Callable[[int], None]) -> Session:
-    """Its files, line by line; `count` is told how many bytes were read since. Raises OSError.
+    """Reads the files of a session. Calls `count` with the bytes of every line. Raises OSError.
 
-    A line that cannot be read is told and passed over.
+    Skips lines that cannot be read, and lists them in `bad`.
     """
     session = Session(file.session_id, file.path.parent.name)
     for item in _items(file.path, session, count):
@@ -139,7 +140,7 @@ def read_session(file: SessionFile, count: Callable[[int], None]) -> Session:
 
 
 def _items(path: Path, session: Session, count: Callable[[int], None]) -> Iterator[Record | Title]:
-    seen: set[str] = set()  # a session that was resumed may have been written down twice
+    seen: set[str] = set()  # a resumed session may contain its records twice
     with path.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             count(len(raw))
@@ -158,7 +159,7 @@ def _items(path: Path, session: Session, count: Callable[[int], None]) -> Iterat
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """What is written down about a sub-agent beside what it said."""
+    """Returns the metadata of a sub-agent, or an empty dict."""
     try:
         about = msgspec.json.decode(path.with_suffix(".meta.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code into a store: each is a conversation, and what is new in it is added."""
+"""Imports sessions of Claude Code into a store: one conversation each; adds only new records."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from turnwire.ports import Claim, Commit, ConversationRow, NewConversation, Owne
 
 __all__ = ["Brought", "bring", "conversation_of"]
 
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without letters and digits that look alike
 _PAGE = 500
 _LEASE = 600_000  # milliseconds
-_COUNTS = ("said", "told", "result")  # the rest comes along
+_COUNTS = ("said", "told", "result")  # kinds that make a session new; others are added with them
 
 _Story: TypeAlias = list[tuple[Record, str | None]]
 
 
 class Brought(Struct, frozen=True):
-    """What became of a session."""
+    """The result of importing one session."""
 
     conversation_id: str
     session_id: str
-    entries: int  # that are new
+    entries: int  # number of new entries
     is_new: bool = False
     title: str | None = None
-    refused: str | None = None  # why it was left as it is
-    reset: list[str] = []  # the names of what its lines say and the conversation has not
+    refused: str | None = None  # why the conversation was not changed
+    reset: list[str] = []  # fields of the session that the conversation did not get
 
 
 def conversation_of(session_id: str, leaf: str | None = None) -> str:
-    """The id of the conversation that a session becomes, always the same; short, to be typed."""
+    """Returns the conversation id of a session: always the same, and short enough to type."""
     number = int.from_bytes(sha256(f"{session_id}:{leaf or ''}".encode()).digest())
     letters = []
     for _ in range(10):
@@ -60,12 +60,12 @@ async def bring(
     known: str | None = None,
     leaf: str | None = None,
 ) -> Brought | None:
-    """Add what is new; none: there is nothing in it at all.
+    """Adds the new records of a session to its conversation. Returns None if the session is empty.
 
-    `has_died` says of the owner of a conversation whether it surely is gone, so that it need not be
-    waited for. `known` is the conversation that this session belongs to already, if there is one. A named `leaf`
-    that is not the newest makes a conversation of its own, which Claude cannot go on with. Raises
-    KeyError where there is no such leaf.
+    - `has_died`: whether an owner has surely ended, so that its lease can be released.
+    - `known`: the conversation that this session already belongs to, if there is one.
+    - `leaf`: the last record of a branch. A branch that is not the newest becomes a conversation of
+      its own, which Claude cannot continue. Raises KeyError if the leaf does not exist.
     """
     newest = branch(session.records)
     main = newest if leaf is None else branch(session.records, leaf)
@@ -86,12 +86,12 @@ async def bring(
     try:
         claim = await _claim(store, name, owner, has_died)
     except Owned:
-        return _left(row, session, "another process works on it; import again when it has ended")
+        return _left(row, session, "another process runs it; import again when it has ended")
     is_done = False
     try:
-        row = await store.conversation(name) or row  # as it is now that nobody else can change it
+        row = await store.conversation(name) or row  # only this process can change it now
         if row.state.turn is not None or row.state.queue or needs_recovery(row.state):
-            return _left(row, session, "something waits in it; import again when that is over")
+            return _left(row, session, "a turn or message is open; import again when it has ended")
         retelling = await _retell(store, row, session, told, new_id)
         native = session.session_id if is_whole and row.native_session_id is None else None
         for batch in retelling.ready:
@@ -101,7 +101,7 @@ async def bring(
         is_done = True
     finally:
         await store.release(claim)
-        if is_new and not is_done:  # stopped by Ctrl-C, as it may be: half of it is worth nothing
+        if is_new and not is_done:  # interrupted, as by Ctrl-C: a partial import is useless
             await store.delete(name)
     state = retelling.state
     reset = ["cwd"] if is_new and session.places and session.cwd is None else []
@@ -116,7 +116,7 @@ async def _claim(store: Store, name: str, owner: str, has_died: Callable[[str], 
         before = str(owned.data.get("owner"))
         if not has_died(before):
             raise
-        # In its name, so that it is let go.
+        # Claims in the name of the dead owner, to release its lease.
         await store.release(await store.claim(name, before, now=_now(), lease=0))
     return await store.claim(name, owner, now=_now(), lease=_LEASE)
 
@@ -128,7 +128,7 @@ async def _create(
     first = next((record.at for record in main if record.at is not None), None)
     created = iso(first if first is not None else _now())
     state = Conversation(name, title=title)
-    # Named from the beginning: so it is known that the session was not begun for this conversation.
+    # Set at creation, which shows that the session was not started for this conversation.
     native = session.session_id if is_whole else None
     new = NewConversation(name, "claude", created, None, title, session.cwd, state=state)
     return await store.create(structs.replace(new, native_session_id=native))
@@ -137,10 +137,10 @@ async def _create(
 async def _retell(
     store: Store, row: ConversationRow, session: Session, told: _Story, new_id: Callable[[], str]
 ) -> Retelling:
-    """What is new, ready to be written: of each voice what comes behind the last that is known.
+    """Replays the new records: of Claude and each sub-agent, those after the last known record.
 
-    What a sub-agent said before the last known word of its caller is not new: the program does not
-    say everything of it aloud.
+    Records of a sub-agent before the last known record of its caller are not new: the program's
+    output does not contain all of them.
     """
     known = await _known_uuids(store, row)
     places: dict[str | None, int] = {}
@@ -162,7 +162,7 @@ async def _retell(
 
 
 def _left_branch(session: Session, told: _Story, known: dict[str, int], here: str | None) -> bool:
-    """Whether the log goes on, behind what is known of this branch, with another one."""
+    """Whether the log continues with another branch after the known records of this one."""
     ours = {record.uuid for record, _ in told}
     others = (r.uuid for r in session.records if not r.is_side and r.uuid not in ours)
     return any(known.get(uuid, -1) > known.get(here or "", -1) for uuid in others)
@@ -173,7 +173,7 @@ def _left(row: ConversationRow, session: Session, why: str) -> Brought:
 
 
 async def _is_known(store: Store, row: ConversationRow, told: _Story) -> bool:
-    """Whether the log ends with what the session ends with, as it mostly does."""
+    """Whether the log already contains the last record of the session, the usual case."""
     page = await store.entries(row.conversation_id, limit=_PAGE, newest=True)
     newest = {each.entry.meta.get("uuid") for each in page}
     last = next(record for record, _ in reversed(told) if record.kind in _COUNTS)
@@ -181,7 +181,7 @@ async def _is_known(store: Store, row: ConversationRow, told: _Story) -> bool:
 
 
 async def _known_uuids(store: Store, row: ConversationRow) -> dict[str, int]:
-    """What of a session the log has, and where: also the prompts that Turnwire itself has sent."""
+    """Returns the sequence of each known record by uuid, including prompts that Turnwire sent."""
     name = row.conversation_id
     known = {prompt_uuid(f"{name}:{turn_id}"): 0 for turn_id in range(1, row.state.turns + 1)}
     after = 0

@@ -1,4 +1,4 @@
-"""Removes what Claude Code has written down of a session."""
+"""Removes the files that Claude Code keeps for a session."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from turnwire.agents.claude.sessions.history import agents_of, config_dir
 
 __all__ = ["forget_session"]
 
-# Where Claude Code keeps files of a session, by its id: as the name itself, or before a dot or a dash.
+# Folders with session files. A name is the session's id, or begins with it and a dot or a dash.
 _PLACES = (
-    "projects/*",  # what was said, long results of tools, what sub-agents said
-    "file-history",  # files as they were before Claude changed them
+    "projects/*",  # messages, long tool results, messages of sub-agents
+    "file-history",  # copies of files from before Claude changed them
     "todos",
     "tasks",
     "session-env",
@@ -25,15 +25,14 @@ _PLACES = (
 
 
 def forget_session(session_id: str, env: Mapping[str, str]) -> None:
-    """Removes all files of a session. Raises OSError where one is left.
+    """Removes all files of a session. Raises OSError if one cannot be removed.
 
-    What Claude Code keeps for all sessions together is not touched: its settings and its memory of
-    a project.
+    Keeps the files that belong to all sessions: the settings and the memory of a project.
     """
     try:
         UUID(session_id)
     except ValueError:
-        return  # no session of Claude Code has such a name
+        return  # the id of a session is always a UUID
     for path in [*_files(config_dir(env), session_id), *_temporary(env, session_id)]:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -54,7 +53,7 @@ def _files(config: Path, session_id: str) -> Iterator[Path]:
 
 
 def _temporary(env: Mapping[str, str], session_id: str) -> Iterator[Path]:
-    """What commands in the background have printed."""
+    """Yields the folders with the output of background commands."""
     if not hasattr(os, "getuid"):
         return
     given = env.get("CLAUDE_CODE_TMPDIR") or env.get("TMPDIR") or "/tmp"

@@ -1,4 +1,4 @@
-"""A session that Claude Code has written down, told again: the rules of a live one make its log."""
+"""Replays a recorded session of Claude Code: the rules of a live conversation make its log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASON = "import"
 
 
 class Batch(Struct, frozen=True):
-    """What is to be written together: a turn, or what lies between two."""
+    """Writes of one commit: those of a turn, or those between two turns."""
 
     state: Conversation
     writes: list[Write]
@@ -34,20 +34,20 @@ class Batch(Struct, frozen=True):
 
 
 class _Turn:
-    """What is known of the turn that is being told."""
+    """The state of the turn that is being replayed."""
 
     def __init__(self, began: int) -> None:
         self.began = began
-        self.last: str | None = None  # the kind of what was said last
+        self.last: str | None = None  # the kind of the last record
         self.stop_reason: str | None = None
         self.stopped = False
         self.error: str | None = None
-        self.text = ""  # of the last message
+        self.text = ""  # the text of the last message
         self.usage: dict[str | None, Usage] = {}  # by message
         self.open: set[str] = set()  # calls without a result
 
     def end(self, at: int, *, goes_on: bool) -> bytes:
-        """The line with which the program would have ended it."""
+        """Returns the result line that the program would have ended the turn with."""
         facts = {
             "type": "result",
             "subtype": "success",
@@ -62,7 +62,7 @@ class _Turn:
         return msgspec.json.encode(facts)
 
     def _is_done(self, *, goes_on: bool) -> bool:
-        """Nobody writes down that a turn was over: it shows in what came last."""
+        """Whether the turn ended normally. Only the last record shows it."""
         if self.stopped or self.open:
             return False
         if self.last == "told":
@@ -71,7 +71,7 @@ class _Turn:
 
 
 class Retelling:
-    """Takes records in order; `ready` is what they have come to."""
+    """Takes records in order; `ready` has the batches to commit."""
 
     def __init__(self, state: Conversation, session_id: str, new_id: Callable[[], str]) -> None:
         self.state = state
@@ -82,29 +82,29 @@ class Retelling:
         self._entries = EntryStream()
         self._writes: list[Write] = []
         self._turn: _Turn | None = None
-        self._is_new = False  # whether the turn is
+        self._is_new = False  # whether the turn is new to the log
         self._has_news = False
         self._now = 0
 
     def know(self, record: Record, call: str | None) -> None:
-        """The log has this already: it is only remembered what was said."""
+        """Takes a record that the log already has: updates the state, and writes nothing."""
         self._take(record, call, is_new=False)
 
     def tell(self, record: Record, call: str | None) -> None:
-        """The log gets this."""
+        """Takes a new record, and writes it to the log."""
         self._has_news = True
         if call is None and not self._is_new:
-            self._end_turn(goes_on=True)  # that the log has
+            self._end_turn(goes_on=True)  # the turn that the log has
         self._take(record, call, is_new=True)
 
     def went_back(self, to: str | None) -> None:
-        """What comes next was not said behind what the log has last, but behind this."""
-        said = "The session went back to an earlier message, and on from there."
+        """Notes that the next record follows the record `to`, and not the last one in the log."""
+        said = "The session went back to an earlier message and continued from there."
         news = {"type": "system", "subtype": "went_back", "to": to, "message": said}
         self._hear(self._news("went_back", msgspec.json.encode(news)), is_new=True)
 
     def finish(self) -> None:
-        """That was all: whatever is open has ended."""
+        """Ends the open turn and all open requests after the last record."""
         self._end_turn(goes_on=False)
         if self._has_news:
             self._step(i.AgentLost(at=self._now, reason=_REASON))
@@ -130,7 +130,7 @@ class Retelling:
             self._follow(record, line.message)
         if is_new and record.kind == "result":
             if self.state.tools.keys().isdisjoint(record.answered):
-                # It had to be given another result, because this one was not there yet.
+                # The log has another result for this call, written before this one existed.
                 self._hear(self._news("late_tool_result", line.raw), is_new=True)
                 return
             self._answer(record)
@@ -154,7 +154,7 @@ class Retelling:
         self._step(said, uuid=record.uuid)
 
     def _follow(self, record: Record, frame: ClaudeMessage) -> None:
-        """What the end of the turn will depend on."""
+        """Updates the state that the result line of the turn depends on."""
         if self._turn is None:
             if record.kind not in ("told", "result"):
                 return
@@ -178,7 +178,7 @@ class Retelling:
             turn.text = "".join(getattr(part, "text", "") for part in parts)
 
     def _answer(self, record: Record) -> None:
-        """What a person has answered to a question stands in the result."""
+        """Takes a person's answer to a question from the result of the call."""
         given = record.data.get("toolUseResult")
         answers = given.get("answers") if isinstance(given, dict) else None
         if not answers or not isinstance(answers, dict):
@@ -230,7 +230,7 @@ class Retelling:
 
 
 def _named(write: Write, uuid: str | None) -> Write:
-    """What a person said has the name that it has in the session: so it is known again."""
+    """Adds the session's uuid to a person's message, so that the next import knows it."""
     if uuid is not None and isinstance(write, AddEntry) and write.entry.role == "user":
         entry = structs.replace(write.entry, meta={**write.entry.meta, "uuid": uuid})
         return structs.replace(write, entry=entry)
@@ -238,7 +238,7 @@ def _named(write: Write, uuid: str | None) -> Write:
 
 
 def _sum(figures: list[Usage]) -> Usage | None:
-    """What a turn has taken; none where nobody has said."""
+    """Returns the sum of the usage of a turn, or None if no usage is known."""
     if not figures:
         return None
     return Usage(

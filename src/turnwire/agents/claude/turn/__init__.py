@@ -1,1 +1,1 @@
-"""One turn of the program: prompts, ordered output, stop receipts, failures and titles."""
+"""One turn of the program: prompts, ordered output, interrupt receipts, failures and titles."""

@@ -1,4 +1,4 @@
-"""Why a turn failed, in a word that a program can switch on and a sentence that helps a person."""
+"""Error codes and advice for failed turns: a code for programs, a sentence for people."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from turnwire.core import events as ev
 
 __all__ = ["explain", "is_hopeless"]
 
-# By the API's or the program's own word: what to do about it.
+# Advice to a person, by the error code of the API or of the program.
 _WAYS_OUT = {
     "account_on_hold": "Look at the state of the account in the console.",
     "authentication_failed": "Give Claude a credential that is valid: ANTHROPIC_API_KEY.",
     "billing_error": "Look at the account's balance in the console.",
     "budget_exhausted": (
-        "That was what was left to spend: have the limit of the user (budget_usd_per_user), or of"
-        " the agent (max_budget_usd), raised."
+        "The budget is spent: have the limit of the user (budget_usd_per_user), or of the agent"
+        " (max_budget_usd), raised."
     ),
     "cloud_credential_error": "Renew the credentials of the cloud that Claude is used through.",
     "image_error": "Send a smaller picture, or one of another type.",
@@ -31,7 +31,7 @@ _WAYS_OUT = {
     "verification_required": "Verify the account in the console.",
 }
 
-# To ask the API again would be answered in the same way.
+# Errors that a retry cannot fix.
 _HOPELESS = frozenset(
     [
         "account_on_hold",
@@ -46,11 +46,11 @@ _HOPELESS = frozenset(
 
 
 def is_hopeless(error: str | None) -> bool:
-    """Whether an error stays however often the API is asked again."""
+    """Whether a retry cannot fix this error."""
     return error in _HOPELESS
 
 
-# Where there is no word for it, or only a vague one: by the HTTP status.
+# The code by HTTP status, used if the API gives no error code or a vague one.
 _BY_STATUS = {
     400: "invalid_request",
     401: "authentication_failed",
@@ -65,9 +65,9 @@ _VAGUE = (None, "unknown", "server_error")
 
 
 def explain(failed: ev.TurnFailed, cause: str | None, status: int | None = None) -> ev.TurnFailed:
-    """The failure with its cause for a code, and with a way out where one is known.
+    """Returns the failure with a more exact code, and with advice if there is any for that code.
 
-    `cause` is the word that came with the API's last error in this turn, `status` that of HTTP.
+    `cause` and `status` are the code and the HTTP status of the API's last error in this turn.
     """
     if cause in _VAGUE:
         cause = _BY_STATUS.get(status or 0, cause)

@@ -1,4 +1,4 @@
-"""What is told waits for nothing, except behind the end of a turn that was stopped."""
+"""Emits events in order; delays them only while an interrupt receipt is completed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = ["Telling"]
 
 
 class Telling:
-    """Tells what happened, in its order. The end of a stopped turn says what died of the stop.
+    """Emits events in order. The end of an interrupted turn lists the processes that were ended.
 
-    Those may need a moment, and whatever comes meanwhile waits behind it. `below` lists what runs, the
-    program first; `say` tells, `start` runs a task that ends with the session.
+    Those processes may take a moment to end; later events wait in a buffer meanwhile. `below` lists
+    the running processes, the program first. `say` emits; `start` runs a task that ends with the
+    session.
     """
 
     def __init__(
@@ -35,14 +36,14 @@ class Telling:
         self._stopped = StopWatch(below)
         self._say = say
         self._start = start
-        self._late: list[NormalizedStreamEvent] | None = None  # what waits
+        self._late: list[NormalizedStreamEvent] | None = None  # events that wait for the receipt
 
     async def note_running(self) -> None:
-        """The turn is about to be stopped: remembers what runs now."""
+        """Remembers the running processes; called before the turn is interrupted."""
         await self._stopped.look()
 
     def tell(self, events: list[NormalizedStreamEvent]) -> bool:
-        """What the program said. Returns whether it is told already."""
+        """Emits events of the program. Returns False if the events wait for a receipt."""
         if self._late is not None:
             self._late += events
             return False
@@ -51,12 +52,12 @@ class Telling:
             self._start(self._name_the_dead())
             return False
         if not self._turn.runs:
-            self._stopped.forget()  # it had come to its end before it was stopped
+            self._stopped.forget()  # the turn ended before the interrupt
         self._say(*events)
         return True
 
     def add(self, event: NormalizedStreamEvent) -> None:
-        """What happened here, behind all that the program said before."""
+        """Emits an event of Turnwire itself, after all earlier events of the program."""
         if self._late is not None:
             self._late.append(event)
         else:

@@ -1,4 +1,4 @@
-"""What a person says, as the program wants to read it."""
+"""Encodes a person's message as an input line of the program."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from turnwire.core.content import Content, FileContent, ImageContent, TextConten
 
 __all__ = ["NotShown", "prompt_line", "prompt_uuid"]
 
-_LARGEST_PICTURE = 5 << 20  # bytes, of base64: what the API takes
+_LARGEST_PICTURE = 5 << 20  # bytes of base64, the limit of the API
 _OURS = uuid.UUID("6f9b8a52-6d0e-4bb1-9a3c-3d2f1f0c7a55")
 
 
 class NotShown(Exception):
-    """A picture that is not there, or that the API would not take."""
+    """A picture that is missing, or too large for the API."""
 
 
 def prompt_uuid(turn_uuid: str) -> str:
-    """The program's id of a prompt: the same for the same turn, so that it can tell a repeat."""
+    """Returns the program's id of a prompt: stable for a turn, so that repeats are known."""
     return str(uuid.uuid5(_OURS, turn_uuid))
 
 
 def prompt_line(content: Sequence[Content], name: str) -> bytes:
-    """A line for the program's standard input. Raises NotShown."""
+    """Returns a line for the program's standard input. Raises NotShown."""
     message = {"role": "user", "content": _content(content)}
     frame = {"type": "user", "message": message, "parent_tool_use_id": None, "uuid": name}
     return msgspec.json.encode({**frame, "session_id": "default"}) + b"\n"
@@ -55,9 +55,9 @@ def _block(item: Content) -> dict[str, Any]:
         case ImageContent(url=str(url)):
             return {"type": "image", "source": {"type": "url", "url": url}}
         case ImageContent():
-            raise NotShown("The picture is not there any more. Send it again.")
+            raise NotShown("The picture is not stored any more. Send it again.")
         case FileContent(path=path):
             return {"type": "text", "text": f"The file {path}"}
-        case _:  # of a kind that has no name
+        case _:  # an unknown kind of content
             named = msgspec.json.encode(item).decode()
-            return {"type": "text", "text": f"(something that cannot be shown: {named})"}
+            return {"type": "text", "text": f"(content that cannot be shown: {named})"}

@@ -1,4 +1,4 @@
-"""What ran when a program was told to stop, and does not any more: the receipt of the stop names it."""
+"""The receipt of an interrupt: the processes that ran before it and have ended since."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from turnwire.core.events import EndedProcess
 
 __all__ = ["StopWatch"]
 
-_PATIENCE = 0.5  # seconds; the program says that it has stopped before the last of them is gone
-_LOOK = 0.01  # seconds between two looks
+_PATIENCE = 0.5  # seconds; the turn ends before the last process has ended
+_LOOK = 0.01  # seconds between two checks
 
 
 class StopWatch:
-    """`look` before the stop, `died` after it. `below` lists what runs, the program first."""
+    """Call `look` before a stop, `died` after it. `below` lists processes, the program first."""
 
     def __init__(self, below: Callable[[], list[Running]]) -> None:
         self._below = below
@@ -23,20 +23,20 @@ class StopWatch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether more ran than the program itself."""
+        """Whether other processes ran than the program itself."""
         return len(self._ran) > 1
 
     async def look(self) -> None:
-        """Remember what runs now, unless this stop was asked for before."""
+        """Remembers the running processes, unless this stop was requested before."""
         if not self._ran:
             self._ran = await asyncio.to_thread(self._below)
 
     def forget(self) -> None:
-        """Nothing was stopped."""
+        """Discards the remembered processes, because no turn was stopped."""
         self._ran = []
 
     async def died(self) -> list[EndedProcess]:
-        """Those of them that are gone. What lost its parent just now is on its way out as well."""
+        """Returns the remembered processes that have ended. Waits for their children."""
         ran, self._ran = self._ran, []
         dead: list[Running] = []
         deadline = asyncio.get_running_loop().time() + _PATIENCE

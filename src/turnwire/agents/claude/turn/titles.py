@@ -1,4 +1,4 @@
-"""A title for a conversation, by its first message: the program finds it beside the turn."""
+"""Requests a title for a conversation from the program, by its first message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED_BY = 2000  # characters of the first message
 
 
 async def find_title(content: Sequence[Content], send: Send) -> str | None:
-    """None: it has found none, and the first words are the title."""
+    """Returns a title, or None if the program has none; then the first words are the title."""
     words = "\n".join(part.text for part in content if isinstance(part, TextContent))
     asked = {"subtype": "generate_session_title", "description": words[:_NAMED_BY]}
     with suppress(Refused, AgentGone, TimeoutError):

@@ -1,4 +1,4 @@
-"""The turn that a program works on: whether there is one, and why it fails."""
+"""Tracks the running turn of a program: its state, its open tool calls, and why it fails."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ __all__ = ["TurnWatch"]
 
 
 class TurnWatch:
-    """Hears every message before it is translated, and follows the events that come of it."""
+    """Receives every message before it is converted, and then the events made from it."""
 
     def __init__(self) -> None:
         self.runs = False
         self.idle = asyncio.Event()  # set when a turn has ended
-        self.calls: set[str] = set()  # of its own, without a result
-        # Of sub-agents, without a result: under which call they run, and who they are.
+        self.calls: set[str] = set()  # Claude's own tool calls without a result
+        # Tool calls of sub-agents without a result: the parent call and the agent id.
         self.voices: dict[str, tuple[str, str | None]] = {}
-        self.prompt: str | None = None  # the uuid of one that the program has not begun with
-        self.is_hopeless = False  # the API will not answer, however often it is asked
-        self._cause: str | None = None  # the word of the API's last error
-        self._status: int | None = None  # and what HTTP says
+        self.prompt: str | None = None  # the uuid of a prompt that the program has not started yet
+        self.is_hopeless = False  # a retry cannot fix the API's error
+        self._cause: str | None = None  # the code of the API's last error
+        self._status: int | None = None  # the HTTP status of that error
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is something to stop."""
+        """Whether a turn runs or a prompt waits for its start."""
         return self.runs or self.prompt is not None
 
     def hear(self, message: claude.ClaudeMessage, session_id: str) -> list[NormalizedStreamEvent]:
-        """What only this message says; whatever follows from it at once is returned."""
+        """Updates the state from a message. Returns events that follow from it immediately."""
         match message:
             case messages.AssistantMessage(error=str(error), parent_tool_use_id=None):
                 self._cause = error
             case messages.ResultMessage(is_error=True, api_error_status=int(status)):
-                self._status = status  # the end of a turn that we stopped has none
+                self._status = status  # an interrupted turn has no status
             case system.ApiRetry(error=error, error_status=status) if is_hopeless(error):
                 self.is_hopeless, self._cause, self._status = True, error, status
             case messages.CommandLifecycle(command_uuid=str(name), state=state):
@@ -50,13 +50,13 @@ class TurnWatch:
         return []
 
     def _dispatched(self, state: str | None, session_id: str) -> list[NormalizedStreamEvent]:
-        """The program has begun with the prompt, or says that it never will."""
+        """Handles the program's report that it started the prompt, or that it never will."""
         if state == "queued":
             return []
         self.prompt = None
         match state:
-            case "completed":  # it knows this prompt from a process before this one
-                said = "Claude had begun with this before, and was interrupted. Say `go on`."
+            case "completed":  # an earlier process has started this prompt
+                said = "Claude had started this before and was interrupted. Say `go on`."
                 return self.failed("already_begun", said, session_id)
             case "cancelled":
                 stopped = ev.TurnCompleted("claude", session_id, None, None, None, True)
@@ -65,12 +65,12 @@ class TurnWatch:
                 return []
 
     def failed(self, code: str, message: str, session_id: str) -> list[NormalizedStreamEvent]:
-        """A turn that ends before it has begun."""
+        """Returns the events of a turn that fails before it starts."""
         failed = ev.TurnFailed("claude", session_id, None, None, code, message)
         return _whole_turn(explain(failed, None), "error")
 
     def follow(self, event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-        """The same event; a failure says more than the program does."""
+        """Updates the state from an event. Returns the event; a failure gets a code and advice."""
         match event:
             case ev.TurnStarted():
                 self.runs = True
