@@ -340,7 +340,7 @@ def test_what_a_live_process_works_on_is_left_alone(path: Path) -> None:
     assert "stale_owner" not in kinds(look(path))
     repaired = look(path, repair=True)
     [gap] = [finding for finding in repaired.left if finding.kind == "gap"]
-    assert gap.left == "A live process works on it: stop that one first."
+    assert gap.left == "A live process uses it: stop that process first."
     died = look(path, repair=True, has_died=lambda owner: owner == "host:1:x")
     assert not died.left
     assert kinds(died) >= {"stale_owner", "gap"}

@@ -18,9 +18,8 @@ import apsw
 
 __all__ = ["Kinds", "Packed", "fetch_packed", "packed", "text", "unpacked"]
 
-Kinds: TypeAlias = Mapping[
-    str, Callable[[bytes], Any]
-]  # by column: the function that decodes the column's bytes
+# Maps a column to the function that decodes the column's bytes.
+Kinds: TypeAlias = Mapping[str, Callable[[bytes], Any]]
 Packed: TypeAlias = bytes
 
 text = bytes.decode

@@ -70,7 +70,7 @@ def check_version(connection: apsw.Connection) -> int:
     if version > NEWEST:
         raise StorageUnavailable(
             f"The log was written by a newer Turnwire: its schema is {version}, this version knows "
-            f"{NEWEST}. Update Turnwire to open it."
+            f"{NEWEST}. Update Turnwire to use it."
         )
     return version
 
