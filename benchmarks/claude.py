@@ -282,9 +282,9 @@ async def cpu(folder: Path) -> bool:
         own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
         print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Claude Code")
     added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
-    beside = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
+    in_server = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
     met = judged("added / bare, all included", statistics.median(added), 0.15)
-    print(f"  {'of that in the server':<34}{statistics.median(beside):7.2f}")
+    print(f"  {'of that in the server':<34}{statistics.median(in_server):7.2f}")
     return met
 
 

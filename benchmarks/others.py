@@ -137,7 +137,7 @@ async def others(folder: Path) -> bool:
                 str(folder),
                 str(export),
             ]
-            met.append(await _beside(what, asking, loading, work, command))
+            met.append(await _compared(what, asking, loading, work, command))
     return all(met)
 
 
@@ -154,7 +154,7 @@ def _works(server: Serving, long: str) -> dict[str, str]:
     }
 
 
-async def _beside(
+async def _compared(
     what: str, asking: Helper, loading: Helper, work: str, command: Sequence[str]
 ) -> bool:
     """Alternates periods with and without the work, and compares the round trips."""

@@ -426,11 +426,11 @@ async def slow(folder: Path) -> bool:
         for stalled in (0, 1) * ROUNDS:
             talk = await server.engine.create("talker")
             late[stalled].append(await _late(server, talk, 199, stalled))
-    without, beside = statistics.median(late[0]), statistics.median(late[1])
+    without, with_slow = statistics.median(late[0]), statistics.median(late[1])
     print(
-        f"  99 of 100 deltas arrive within {without:,.0f} us, with a slow reader {beside:,.0f} us"
+        f"  99 of 100 deltas arrive within {without:,.0f} us, with a slow reader {with_slow:,.0f} us"
     )
-    print(f"  {'times':<34}{beside / without:7.2f}")
+    print(f"  {'times':<34}{with_slow / without:7.2f}")
     return True
 
 

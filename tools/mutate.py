@@ -1,7 +1,7 @@
 """Counts the small faults in the most important modules that the tests notice.
 
-Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the module's tests
-run with the copy. A test that fails, or exceeds its timeout, has noticed the fault.
+Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the tests of the
+module run with the copy. A test that fails, or exceeds its timeout, has noticed the fault.
 
     python -m tools.mutate                      every module
     python -m tools.mutate server/gate          only that module

@@ -23,7 +23,7 @@ _SECRET_KEY = re.compile(
 )
 _KEY_SIGNS = ("credential", "cookie", "privatekey", "private_key", "private-key")
 
-# Letters by which signs are found; those that are rarest in messages of agents come first.
+# Letters by which signs are found, ordered from the rarest in messages of agents.
 _ANCHORS = "@=~zjx/qwvkhgb8ycm"
 
 

@@ -122,12 +122,12 @@ def _length_of_match(tokens: list[str], number: int, terms: Sequence[Term]) -> i
     """Returns how many tokens, from this one on, match a term; 0 if none matches."""
     for term in terms:
         *whole, last = term.pieces
-        behind = number + len(whole)
+        end = number + len(whole)
         if (
             not term.is_run
-            and behind < len(tokens)
-            and tokens[behind].startswith(last)
-            and tokens[number:behind] == whole
+            and end < len(tokens)
+            and tokens[end].startswith(last)
+            and tokens[number:end] == whole
         ):
             return len(whole) + 1
     return 0

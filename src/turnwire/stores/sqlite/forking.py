@@ -68,7 +68,7 @@ SELECT DISTINCT place FROM (
     )
 ) ORDER BY place DESC
 """
-_PLACES_BEHIND = """
+_PLACES_AFTER = """
 SELECT DISTINCT place FROM (
     SELECT * FROM (
         SELECT after_sequence AS place FROM turns
@@ -102,8 +102,8 @@ def find_fork_place(db: apsw.Connection, conversation_id: str, at: int | None) -
     before = _first_whole(db, name, state, _PLACES_BEFORE, near)
     if at is None:
         return _place(db, name, before or 0)
-    behind = _first_whole(db, name, state, _PLACES_BEHIND, near)
-    nearest = {before or 0, *([] if behind is None else [behind])}
+    after = _first_whole(db, name, state, _PLACES_AFTER, near)
+    nearest = {before or 0, *([] if after is None else [after])}
     if near != place and _is_whole(db, name, near, state):
         nearest = {near}
     return ForkPlace(place, False, sorted(nearest))

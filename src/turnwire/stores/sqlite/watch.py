@@ -137,9 +137,9 @@ def _header(path: str) -> bytes:
 
 
 def _set_aside(path: str) -> None:
-    for beside in ("-wal", "-shm"):
+    for suffix in ("-wal", "-shm"):
         with suppress(OSError):
-            Path(f"{path}{beside}").replace(f"{path}{beside}{_LEFT}")
+            Path(f"{path}{suffix}").replace(f"{path}{suffix}{_LEFT}")
 
 
 def _pages(connection: apsw.Connection) -> int:

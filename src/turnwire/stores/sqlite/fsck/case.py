@@ -22,9 +22,9 @@ __all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"
 
 S = TypeVar("S")
 
-# Compares the entries of a fork with those of its parent. Entries may differ in their run id and in
-# their blob references, which a repair corrects in one conversation after the other. Unreadable
-# entries are damage of another kind. A deleted parent proves nothing.
+# Compares the entries of a fork with its parent's. Entries may differ in their run id and in their
+# blob references, which a repair corrects in one conversation after the other. Unreadable entries
+# are damage of another kind. A deleted parent proves nothing.
 _OTHER_FORK = """
 SELECT EXISTS (
     SELECT 1 FROM messages AS own LEFT JOIN messages AS parents

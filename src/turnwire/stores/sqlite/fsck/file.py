@@ -16,9 +16,9 @@ __all__ = [
     "damage",
     "make_again",
     "old_schema",
+    "orphaned_rows",
     "remove_left_over",
     "restore_indexes",
-    "rows_of_nobody",
     "unused_blobs",
 ]
 
@@ -59,7 +59,7 @@ def old_schema(db: apsw.Connection) -> Finding | None:
 # --- orphaned rows ------------------------------------------------------------------------------
 
 
-def rows_of_nobody(db: apsw.Connection) -> list[Finding]:
+def orphaned_rows(db: apsw.Connection) -> list[Finding]:
     """Returns findings for rows whose conversation or request is missing."""
     named = {name for (name,) in db.execute("SELECT conversation_id FROM conversations")}
     logs = {name for (name,) in db.execute("SELECT DISTINCT conversation_id FROM messages")}

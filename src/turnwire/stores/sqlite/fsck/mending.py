@@ -106,7 +106,7 @@ class Mending:
         return new
 
     def put_at_end(self, message: Message, turn_id: int | None) -> Entry:
-        """Adds an entry at the end of its turn if the turn has ended, else at the end of the log."""
+        """Adds an entry at the end of its turn if that has ended, else at the end of the log."""
         new = Entry(message, turn_id, self.trace_of(turn_id), is_changed=True)
         turn = self.turns.get(turn_id) if turn_id is not None else None
         if turn is None or not self.has_ended(turn_id):

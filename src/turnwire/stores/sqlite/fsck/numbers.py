@@ -55,8 +55,8 @@ def _fill(m: Mending, head: int) -> None:
         many = first != last
         where = f"entries {first} to {last}" if many else f"entry {first}"
         m.say("gap", f"{where.capitalize()} {'are' if many else 'is'} missing.", where)
-        before, behind = by_number.get(first - 1), by_number.get(last + 1)
-        turn_id = _turn_between(m, before, behind, last)
+        before, after = by_number.get(first - 1), by_number.get(last + 1)
+        turn_id = _turn_between(m, before, after, last)
         for number in range(first, last + 1):
             lost = Entry(None, turn_id, m.trace_of(turn_id), None, number)
             _lose(m, lost, first, last)
@@ -71,14 +71,12 @@ def _lose(m: Mending, entry: Entry, first: int, last: int) -> None:
     entry.is_lost = True
 
 
-def _turn_between(
-    m: Mending, before: Entry | None, behind: Entry | None, number: int
-) -> int | None:
+def _turn_between(m: Mending, before: Entry | None, after: Entry | None, number: int) -> int | None:
     """Returns the turn that lost entries belonged to; None if that is not certain."""
     turn_id = before.turn_id if before else None
     if turn_id is None:
         return None
-    if behind is not None and behind.turn_id == turn_id:
+    if after is not None and after.turn_id == turn_id:
         return turn_id
     turn = m.turns.get(turn_id)
     reaches = turn is not None and turn.after is not None and turn.after >= number

@@ -162,7 +162,7 @@ class _Check:
         return True
 
     def _look_at_rows(self) -> None:
-        for finding in file.rows_of_nobody(self._db):
+        for finding in file.orphaned_rows(self._db):
             if self._repair:
                 with transaction(self._db):
                     if finding.kind == "conversation_missing":
