@@ -438,7 +438,7 @@ def test_a_file_that_was_cut_short_is_found_out(path: Path) -> None:
 
 
 def test_there_must_be_a_file(tmp_path: Path) -> None:
-    with pytest.raises(StorageUnavailable, match="There is no file"):
+    with pytest.raises(StorageUnavailable, match="does not exist"):
         look(tmp_path / "log.db")
     assert not list(tmp_path.iterdir())
 
