@@ -292,9 +292,8 @@ class _Essay(TalkerSession):
         whole = TextBlock(_PIECE * pieces, "completed")
         await self._let_read(0)
         self._say(ev.AssistantMessage(*WHOSE, message, 0, [whole]))
-        await self._let_read(
-            0
-        )  # like Claude Code, which sends the same text in two consecutive lines
+        # Claude Code also sends the same text in two consecutive lines.
+        await self._let_read(0)
         self._say(ev.ContentCompleted(*WHOSE, message, 0, whole))
         await self._let_read(0)
         self._say(

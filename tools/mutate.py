@@ -77,8 +77,7 @@ class Copy:
         Returns whether a test fails.
         """
         path = self._src / "turnwire" / f"{module}.py"
-        # Python detects a changed file by its time and size, and two mutants may have the same
-        # ones.
+        # Python detects a changed file by its time and size, which two mutants may share.
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_text(source or _source_of(module), encoding="utf-8")
         try:

@@ -53,6 +53,6 @@ def metadata_json(add: AddEntry, raw_limit: int) -> str | None:
     thinking = bool(add.entry.parts) and isinstance(add.entry.parts[0], ThinkingPart)
     if add.raw is None:
         return '{"thinking":true}' if thinking else None
-    # It is JSON already: decoding and encoding it again would be wasted.
+    # The raw event is JSON already, so it is not decoded and encoded again.
     kept = raw_event(add.raw, raw_limit)
     return f'{{"thinking":true,"raw_event":{kept}}}' if thinking else f'{{"raw_event":{kept}}}'

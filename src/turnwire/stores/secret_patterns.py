@@ -52,8 +52,8 @@ class Kind:
         self._is_one = is_one
 
     @cached_property
-    # Compiled by the first message that needs it, because compiling is slow.
     def _compiled(self) -> re.Pattern[str]:
+        # Compiled by the first message that needs the pattern, because compiling is slow.
         return re.compile(self.pattern)
 
     def take_out(self, text: str) -> str:

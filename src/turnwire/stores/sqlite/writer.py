@@ -39,7 +39,7 @@ class Job(Generic[T]):
 
     __slots__ = ("error", "future", "must", "result")
 
-    # Has happened already and cannot be refused: the ballast is released for it on a full disk.
+    # The job records what has happened and cannot be refused. A full disk releases the ballast.
     must: bool
     future: asyncio.Future[T]  # resolved for the caller
     result: T
@@ -282,8 +282,8 @@ class Writer:
             self._attempt(batch, savepoints=False)
         except STORAGE_ERRORS:
             raise
-        # A job was refused, which is rare: run all again with savepoints, so that only it fails.
         except Exception:
+            # A job was refused, which is rare. A second run with savepoints lets only that job fail.
             self._attempt(batch, savepoints=True)
 
     def _one_by_one(self, batch: _Jobs) -> None:

@@ -155,5 +155,5 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
     @property
     def repair(self) -> str:
-        """What a repair does about this kind of damage."""
+        """The description of the repair of this kind of damage."""
         return KINDS[self.kind].repair
