@@ -1,4 +1,4 @@
-"""What all parts of a server share: the store, the engine, the keys, and who may see what."""
+"""The running server without its sockets: store, engine, keys, access checks and background tasks."""
 
 from __future__ import annotations
 
@@ -48,19 +48,21 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
-_PREPARE_MS = 1_000  # after the start: pages that wait for the server come first
+_PREPARE_MS = (
+    1_000  # delay after the start, so that pages that wait for the server are served first
+)
 _DELETE = "Delete conversations that you do not need, or have the limit raised."
 _ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
 class Service:
-    """A running server, without its sockets. Made by `open`, ended by `close`."""
+    """Everything that the parts of a running server share. Made by `open`, ended by `close`."""
 
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings = settings
         self.store = store
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
-        agents, self.usual_agent = _agents(settings)  # whom conversations that name none are with
+        agents, self.usual_agent = _agents(settings)  # used if a new conversation names no agent
         self.news = News()
         self.engine = Engine(
             store,
@@ -99,7 +101,7 @@ class Service:
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
-        """Open the store, make true what a crash has left, and be ready. Raises TurnwireError."""
+        """Opens the store, recovers conversations after a crash, and starts. Raises TurnwireError."""
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
@@ -129,7 +131,7 @@ class Service:
         return service
 
     async def _isolate_agents(self) -> None:
-        """Before any of them is started. Where that does not protect the owner from users, it is logged."""
+        """Isolates agents before the first of them starts. Logs the risks for the owner that remain."""
         agents = self.engine.agents
         chosen = await isolate(self.settings, agents)
         if await has_other_users(self.settings, self.store, self.engine.clock.now()):
@@ -138,13 +140,13 @@ class Service:
                 _log.warning("%s", risk)
 
     def _prepare_usual_agent(self) -> None:
-        """So that the first conversation after a start does not wait for it."""
+        """Loads the default agent, so that the first conversation after a start does not wait for that."""
         agent = self.engine.agents.get(self.usual_agent)
         if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
-            self._do_beside(_prepared(agent), "the usual agent cannot be prepared")
+            self._do_beside(_prepared(agent), "the default agent cannot be prepared")
 
     async def close(self) -> None:
-        """Running turns end truthfully, clients are told to come again, and the store is closed."""
+        """Ends running turns, closes clients so that they reconnect, and closes the store."""
         if self._tidying is not None:
             self._tidying()
         if self._preparing is not None:
@@ -158,7 +160,7 @@ class Service:
         self.watchdog.stop()
 
     async def check_store(self) -> None:
-        """Raises if the store cannot be written. However many ask, it is tried once a second."""
+        """Raises Refused if the store cannot be written. The result is cached for a second."""
         async with self._trying:
             now = asyncio.get_running_loop().time()
             if now >= self._tried_at + _TRY_SECONDS:
@@ -171,8 +173,9 @@ class Service:
                 raise refusal_of(self._trouble)
 
     async def check_room(self, who: Who, more: int = 0, *, conversations: int = 0) -> None:
-        """Raises Refused if a user would store more than they may: so many more bytes, or so many
-        more conversations. What is on its way at the same moment does not count yet.
+        """Raises Refused if `more` bytes or `conversations` would exceed the quota of this user.
+
+        Other commands that are carried out at the same moment do not count yet.
         """
         if who.user is None:
             return
@@ -186,12 +189,12 @@ class Service:
             said += " (max_conversations_per_user)."
             raise _no_room(said, kept=kept.conversations, quota=most)
 
-    # --- who may see what -----------------------------------------------------------------------
+    # --- access ---------------------------------------------------------------------------------
 
     async def talk(self, conversation_id: str, who: Who, *, closed: bool = False) -> Talk:
-        """A conversation, for somebody who may see it. Raises Refused.
+        """Returns a conversation that this user may see. `closed`: an archived one as well.
 
-        Whoever may not see one is not told that it is there. `closed`: an archived one as well.
+        Raises Refused with the same error whether the conversation does not exist or is another user's.
         """
         talk = await self.engine.open(conversation_id)
         if not who.may_see(talk.row.user):
@@ -201,7 +204,7 @@ class Service:
         return talk
 
     async def readable_blob(self, blob_id: str, who: Who) -> BlobRow:
-        """A blob, for somebody who may see it. Raises Refused."""
+        """Returns a blob that this user may see. Raises Refused if there is none with this id."""
         row = await self.store.blob(blob_id)
         if row is not None:
             if who.may_see(row.user):
@@ -212,15 +215,15 @@ class Service:
                     return row
         raise Refused("INVALID_PAYLOAD", f"There is no blob {blob_id!r}. Upload it first.")
 
-    # --- beside the work ------------------------------------------------------------------------
+    # --- closing connections, and background tasks ----------------------------------------------
 
     def cut(self, conversation_id: str) -> None:
-        """Whoever follows this conversation has to go: it was archived or deleted."""
+        """Closes the connections of all followers of a conversation that was archived or deleted."""
         error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
         self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
 
     def sign_out(self, user: str) -> None:
-        """Cut every connection of this user, and void their tickets and links."""
+        """Closes every connection of this user, and voids their tickets and links."""
         self.keys.sign_out(user)
         error = Refused("UNAUTHORIZED", "This user was signed out.")
         self.hub.cut_off(lambda who: who.user == user, error)
@@ -229,7 +232,7 @@ class Service:
     def write_down(
         self, action: str, who: Who, conversation_id: str | None = None, **data: Any
     ) -> None:
-        """Who did what goes to the audit trail; nobody waits for that."""
+        """Writes an action of this user to the audit trail, in the background."""
         work = self.store.note(
             action,
             at=iso(self.engine.clock.now()),
@@ -240,7 +243,7 @@ class Service:
         self._do_beside(work, "the audit trail cannot be written")
 
     def _tidy(self) -> None:
-        """Now and every few hours: what is of no use any more is deleted."""
+        """Deletes old tokens now and every few hours."""
         self._do_beside(self.keys.forget(), "old tokens cannot be deleted")
         self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
 
@@ -251,7 +254,9 @@ class Service:
 async def _prepared(agent: PreparesSessions) -> None:
     try:
         await agent.prepare()
-    except Exception as error:  # of any library that it loads; the first session says it as well
+    except (
+        Exception
+    ) as error:  # of any library that the agent loads; the first session reports it too
         raise TurnwireError(f"{type(error).__name__}: {error}") from error
 
 
