@@ -50,7 +50,7 @@ class App:
 
     @asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
-        """Starts and stops the app. For the surrounding application: frameworks start only their own."""
+        """Starts and stops the app. The surrounding application calls it, as frameworks do not."""
         await self.start()
         try:
             yield
@@ -58,7 +58,7 @@ class App:
             await self.stop()
 
     def _stop_early(self) -> None:
-        """Begins the shutdown as soon as uvicorn stops: uvicorn waits until our clients are closed."""
+        """Begins the shutdown when uvicorn is about to stop, as uvicorn waits for our clients."""
         if self._service is not None:
             self._stopping = asyncio.create_task(self._close(), name="turnwire stops")
 
@@ -92,7 +92,7 @@ class App:
         return self._service
 
     async def _running(self) -> Service | None:
-        """Returns the service, opened by the first request if no lifespan did. Returns None after a stop.
+        """Returns the service, or None after a stop. Opens the service if there is no lifespan.
 
         A request during the shutdown must not open the service again: queued messages would begin
         their turns, which would be interrupted at once.

@@ -49,7 +49,7 @@ def banner(
     lines.append(f"  Talk   {command('chat')}  (in a second terminal)")
     if not is_loopback(settings.host):
         lines += [
-            f"  Mind   {settings.host} can be reached from other machines, and agents run commands here.",
+            f"  Mind   Other machines can reach {settings.host}, and agents run commands here.",
             "         Put a proxy with TLS in front of it, or tokens can be read on the network.",
         ]
     if other_port and was_served:

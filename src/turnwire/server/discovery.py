@@ -1,7 +1,7 @@
 """Finds running servers: each has a small file with its address in the data directory.
 
-A server holds a lock on its file while it runs. A pid does not prove that the server runs: in another
-container the same pid is another process, and pids are reused.
+A server holds a lock on its file while it runs. A pid does not prove that the server runs: in
+another container the same pid is another process, and pids are reused.
 
 The directory also keeps the port of the last server, so that open pages find the next server.
 """
@@ -41,13 +41,16 @@ class ServerPlace(Struct, frozen=True):
     url: str
     pid: int
     public_url: str = ""  # the address that people open, if there is a proxy
-    # False if an older version wrote the file, or its file system has no locks. Then the pid decides.
+    # False if an older version wrote the file, or file locks do not exist. Then the pid decides.
     is_locked: bool = False
 
 
 @contextmanager
 def told_server(data_path: Path, url: str, public_url: str = "") -> Iterator[None]:
-    """Keeps a file with the address of this server while it runs. Removes files of killed servers."""
+    """Keeps a file with the address of this server while it runs.
+
+    Removes files of killed servers.
+    """
     for path, known in _known(data_path):
         if not _runs(path, known):
             path.unlink(missing_ok=True)

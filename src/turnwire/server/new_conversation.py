@@ -1,4 +1,4 @@
-"""Validates and creates a new conversation, for every protocol: options, and who may choose them."""
+"""Creates a new conversation, for every protocol: validates options and who may choose them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def check_title(title: str) -> str:
 
 
 def _id_for(who: Who, own_id: str) -> str:
-    """Returns an id that depends only on the user and their key, so that no key has to be stored."""
+    """Returns an id that depends only on the user and the key, so that no key has to be stored."""
     return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
 
 

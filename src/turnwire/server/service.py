@@ -1,4 +1,4 @@
-"""The running server without its sockets: store, engine, keys, access checks and background tasks."""
+"""The running server without its sockets: store, engine, keys, access checks, background tasks."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
-_PREPARE_MS = (
-    1_000  # delay after the start, so that pages that wait for the server are served first
-)
+_PREPARE_MS = 1_000  # after the start, so that waiting pages are served first
 _DELETE = "Delete conversations that you do not need, or have the limit raised."
 _ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
@@ -101,7 +99,10 @@ class Service:
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
-        """Opens the store, recovers conversations after a crash, and starts. Raises TurnwireError."""
+        """Opens the store, recovers conversations after a crash, and starts.
+
+        Raises TurnwireError.
+        """
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
@@ -131,7 +132,10 @@ class Service:
         return service
 
     async def _isolate_agents(self) -> None:
-        """Isolates agents before the first of them starts. Logs the risks for the owner that remain."""
+        """Isolates agents before the first of them starts.
+
+        Logs the risks for the owner that remain.
+        """
         agents = self.engine.agents
         chosen = await isolate(self.settings, agents)
         if await has_other_users(self.settings, self.store, self.engine.clock.now()):
@@ -140,7 +144,7 @@ class Service:
                 _log.warning("%s", risk)
 
     def _prepare_usual_agent(self) -> None:
-        """Loads the default agent, so that the first conversation after a start does not wait for that."""
+        """Prepares the default agent, so that the first conversation does not wait for that."""
         agent = self.engine.agents.get(self.usual_agent)
         if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
             self._do_beside(_prepared(agent), "the default agent cannot be prepared")
@@ -194,7 +198,8 @@ class Service:
     async def talk(self, conversation_id: str, who: Who, *, closed: bool = False) -> Talk:
         """Returns a conversation that this user may see. `closed`: an archived one as well.
 
-        Raises Refused with the same error whether the conversation does not exist or is another user's.
+        Raises Refused. The error for a conversation of another user is the same as for a missing
+        one.
         """
         talk = await self.engine.open(conversation_id)
         if not who.may_see(talk.row.user):
@@ -218,7 +223,7 @@ class Service:
     # --- closing connections, and background tasks ----------------------------------------------
 
     def cut(self, conversation_id: str) -> None:
-        """Closes the connections of all followers of a conversation that was archived or deleted."""
+        """Closes the connections of all followers of an archived or deleted conversation."""
         error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
         self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
 
@@ -254,9 +259,7 @@ class Service:
 async def _prepared(agent: PreparesSessions) -> None:
     try:
         await agent.prepare()
-    except (
-        Exception
-    ) as error:  # of any library that the agent loads; the first session reports it too
+    except Exception as error:  # of any library of the agent; the first session reports it too
         raise TurnwireError(f"{type(error).__name__}: {error}") from error
 
 

@@ -1,1 +1,1 @@
-"""Access control: authentication, tokens, hosts and origins, limits, and the isolation of agents."""
+"""Access control: authentication, tokens, hosts and origins, limits, and isolation of agents."""

@@ -56,7 +56,7 @@ class Auth:
         return None if token is None else await self._keys.holder(token, "token")
 
     async def _by_application(self, scope: dict[str, Any], host: str) -> Who | None:
-        """Returns the user that `Settings.authenticate` of the surrounding application names, if any."""
+        """Returns the user that `Settings.authenticate` of the application names, or None."""
         user = None if self._authenticate is None else await self._authenticate(scope)
         if user is None:
             return None
@@ -76,7 +76,7 @@ def _why_not(scope: dict[str, Any], host: str) -> list[str]:
     """Returns a message for a cookie without its page key; nothing if the usual message fits."""
     if cookie_in(scope, cookie_name(host)) is None or _page_key_in(scope) is not None:
         return []
-    said = "The page key is missing; a cookie alone is not enough. Open a new link: turnwire token link"
+    said = "The page key is missing: a cookie is not enough. Open a new link: turnwire token link"
     return [said]
 
 
@@ -86,9 +86,10 @@ def _bearer_in(given: str) -> str | None:
 
 
 def _browser_adds(scope: dict[str, Any]) -> bool:
-    """Returns whether a request has credentials that a browser adds by itself: cookies or a password.
+    """Returns whether a request has credentials that a browser adds by itself.
 
-    Any page can make a browser send such a request, so its Origin has to be checked.
+    Such credentials are cookies, and a password that the browser has asked for. Any page can make a
+    browser send such a request, so its Origin has to be checked.
     """
     given = headers_of(scope, b"authorization")
     return bool(headers_of(scope, b"cookie")) or any(_bearer_in(each) is None for each in given)
@@ -118,20 +119,29 @@ def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
 
 
 def _page_key_in(scope: dict[str, Any]) -> str | None:
-    """Returns the page key: from a header, or from a subprotocol, as WebSockets of pages have no headers."""
+    """Returns the page key from a header, or of a WebSocket from a subprotocol.
+
+    A page cannot set headers of a WebSocket.
+    """
     if scope["type"] == "http":
         return header(scope, PAGE_HEADER.lower().encode())
     return _beside_subprotocol(scope, _PAGE)
 
 
 def cookie_name(host: str) -> str:
-    """Returns a cookie name with the port: cookies ignore ports, and one host may have several servers."""
+    """Returns a cookie name that contains the port of the server.
+
+    Cookies ignore ports, and one host may have several servers.
+    """
     _, _, port = host.rpartition("]")[2].partition(":")
     return f"turnwire_{port}" if port else "turnwire"
 
 
 def cookie_in(scope: dict[str, Any], name: str) -> str | None:
-    """Returns the value of a cookie, or None. The standard library's parser takes quadratic time."""
+    """Returns the value of a cookie, or None.
+
+    The standard library's parser takes quadratic time.
+    """
     for line in headers_of(scope, b"cookie"):
         if name not in line:
             continue

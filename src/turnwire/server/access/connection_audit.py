@@ -24,7 +24,7 @@ class _WriteDown(Protocol):
 
 
 class ConnectionAudit:
-    """The rows `connected` and `disconnected`; in a burst, one row `connections_counted` a minute."""
+    """Writes the rows of connections; in a burst, one row `connections_counted` a minute."""
 
     def __init__(self, write_down: _WriteDown) -> None:
         self._write_down = write_down

@@ -1,7 +1,7 @@
 """Checks the Host and the Origin of requests.
 
-A browser lets any open page send requests to any address, with the cookies of that address. So every
-request has to use a known name of this server (Host), and a page has to have a known Origin.
+A browser lets any open page send requests to any address, with the cookies of that address. So
+every request has to use a known name of this server (Host), and a page has to have a known Origin.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class Gate:
         self._is_secure = is_secure
 
     def host(self, scope: Mapping[str, Any]) -> str:
-        """Returns the Host of a request. Raises Refused if it is not a known name of this server."""
+        """Returns the Host of a request.
+
+        Raises Refused if it is not a known name of this server.
+        """
         given = headers_of(scope, b"host")
         if len(given) != 1:
             raise Refused("FORBIDDEN", "A request has one Host header.")
@@ -93,7 +96,7 @@ class Gate:
 
 
 def _name_of(host: str) -> str | None:
-    """Returns a host without its port and without the brackets of IPv6, or None if it is malformed."""
+    """Returns a host without its port and brackets, or None if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         if parts.username is not None or parts.path or parts.query or parts.fragment:

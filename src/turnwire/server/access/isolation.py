@@ -40,7 +40,7 @@ async def has_other_users(settings: Settings, store: Store, now: int) -> bool:
 
 
 def risks(settings: Settings, agents: Mapping[str, Agent], chosen: Chosen) -> list[str]:
-    """Returns warnings: what other users can reach of the owner's through the commands of agents."""
+    """Returns warnings: data of the owner that other users can reach through agents."""
     names = ", ".join(name for name, agent in agents.items() if _runs_commands(agent))
     if not names:
         return []

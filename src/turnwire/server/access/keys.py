@@ -79,9 +79,9 @@ def _new_secret() -> str:
 def page_token(cookie: str, page_key: str) -> str:
     """Joins the two halves of a page's token, which the browser keeps in two places.
 
-    A browser sends a cookie to every port of the host, so also to other servers of the host. The page
-    key is in the storage of the page's own origin, which other ports cannot read. One half alone does
-    not authenticate.
+    A browser sends a cookie to every port of the host, so also to other servers of the host. The
+    page key is in the storage of the page's own origin, which other ports cannot read. One half
+    alone does not authenticate.
     """
     return f"{cookie}{_JOINT}{page_key}"
 
@@ -97,10 +97,11 @@ def owner_file(data_path: Path) -> Path:
 
 
 def read_owner_token(data_path: Path) -> str:
-    """Returns the owner's token, for programs of the owner. Raises OSError, or TurnwireError for a link.
+    """Returns the owner's token, for programs of the owner.
 
-    A data directory from another source could contain a link to any secret of this user, and the
-    secret would be sent to the server that the directory names.
+    Raises OSError if it cannot be read, and TurnwireError if its file is a link. A data directory
+    from another source could contain a link to any secret of this user, and the secret would be
+    sent to the server that the directory names.
     """
     file = owner_file(data_path)
     secret = _read_secret(file)
@@ -122,7 +123,7 @@ class Keys:
     # --- checking -------------------------------------------------------------------------------
 
     async def holder(self, token: str, kind: str) -> Who | None:
-        """Returns the user of a token, or None if it is unknown, revoked, expired or of another kind."""
+        """Returns the user of a valid token of this kind, or None."""
         digest, now = digest_of(token), self._clock.now()
         known, until = self._trusted.get(digest, (None, 0))
         if known is None or not now < until <= now + _TRUSTED_MS:
@@ -216,7 +217,10 @@ class Keys:
         return secret, ticket.expires_at
 
     async def enter(self, link: str) -> tuple[str, str, Token] | None:
-        """Exchanges a link for a cookie and a page key. Returns None if it was used or has expired."""
+        """Exchanges a link for a cookie and a page key.
+
+        Returns None if it was used or has expired.
+        """
         taken = await self._take("link", link, _LINK_MS)
         if taken is None:
             return None
@@ -260,9 +264,7 @@ def _read_secret(file: Path) -> str | None:
     except OSError as failure:
         if failure.errno != errno.ELOOP:
             raise
-        said = (
-            f"{file} is a link, and is not followed. Replace it with the file itself, or remove it."
-        )
+        said = f"{file} is a link, and is not followed. Replace it with the file, or remove it."
         raise TurnwireError(said) from None
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as opened:
         if os.fstat(descriptor).st_mode & 0o077:

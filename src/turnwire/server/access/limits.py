@@ -7,8 +7,8 @@ from itertools import accumulate
 __all__ = ["MOST_ID", "MOST_PAGE", "MOST_PATH", "MOST_PATHS", "Bucket", "Buckets", "check_shape"]
 
 MOST_ID = 200  # characters of a client_message_id: it is sent to every follower, in many frames
-# Characters of a path, and of all paths in one message. Resolving links takes time for each name in a
-# path, and much more if the path is too long for the operating system.
+# Characters of a path, and of all paths in one message. Resolving links takes time for each name in
+# a path, and much more if the path is too long for the operating system.
 MOST_PATH = 4096
 MOST_PATHS = 65_536
 MOST_PAGE = 1_048_576  # approximate bytes of messages in a response; one message may be larger
@@ -77,11 +77,12 @@ class Buckets:
 
 
 def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | None:
-    """Returns an error message if JSON has too many values or levels, else None. Does not decode it.
+    """Returns an error message if JSON has too many values or levels, else None.
 
     Decoded values need many times the memory of their bytes. This check takes linear time, and uses
-    only operations on whole strings. Brackets and commas in JSON strings do not count, because a person
-    may paste any amount of code. Invalid JSON may pass or fail: the decoder refuses it anyway.
+    only operations on whole strings. Brackets and commas in JSON strings do not count, because a
+    person may paste any amount of code. Invalid JSON may pass or fail: it is decoded afterwards,
+    and the decoder refuses it.
     """
     if isinstance(raw, str):
         opened, commas = raw.count("[") + raw.count("{"), raw.count(",")
@@ -91,9 +92,7 @@ def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | Non
         return None
     too_many = f"No more than {most_items} objects, lists and entries of them in all (max_items)."
     data = raw.encode(errors="replace") if isinstance(raw, str) else raw
-    pieces = data.replace(b"\\\\", b"").replace(
-        b'\\"', b""
-    )  # now each quote begins or ends a string
+    pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quote now delimits a string
     # A colon, a comma or a bracket comes before each string, and one value follows each colon.
     if pieces.count(b'"') // 2 > 2 * most_items + 1:
         return too_many

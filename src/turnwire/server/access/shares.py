@@ -1,7 +1,8 @@
 """Limits for each user: frames, requests, bytes, processor time, streams and costly requests.
 
 The limits apply to all connections of a user together. They protect the owner of the data and the
-other users. For the owner only `requests_per_second` applies, and `frames_per_second` of a connection.
+other users. For the owner only `requests_per_second` applies, and `frames_per_second` of a
+connection.
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ class Share:
     def stream(self) -> Iterator[None]:
         """Counts one stream of changes. Raises Refused if the user has too many."""
         if self.is_limited and self._streams >= self._most_streams:
-            said = f"This user has {self._streams} streams of changes, and may have no more (max_streams_per_user)."
+            said = (
+                f"This user has {self._streams} streams of changes, and may have no more"
+                " (max_streams_per_user)."
+            )
             raise Refused("RATE_LIMITED", f"{said} Close one of them.", retry_after=_SOON)
         self._streams += 1
         try:
@@ -137,9 +141,9 @@ class Share:
 
     @asynccontextmanager
     async def costly(self) -> AsyncIterator[None]:
-        """Limits how many costly requests run at once: searches, exports and forks. A few more queue.
+        """Limits how many costly requests run at once: searches, exports and forks.
 
-        Raises Refused if the queue is full.
+        A few more wait in a queue. Raises Refused if the queue is full.
         """
         if not self.is_limited:
             yield

@@ -37,7 +37,7 @@ class News:
         self._listeners: dict[str | None, set[Listener]] = {}  # by user; None is the owner
 
     def tell(self, conversation_id: str, user: str | None) -> None:
-        """Notifies the listeners of this user and of the owner: a conversation has changed or is gone."""
+        """Notifies the listeners of this user and of the owner that a conversation has changed."""
         for name in {None, user}:
             for listener in self._listeners.get(name, ()):
                 listener.changed.add(conversation_id)
@@ -71,7 +71,10 @@ class Listener:
         """Does nothing: the stream sends its own heartbeats."""
 
     def close(self, code: int, error: Refused | None = None) -> None:
-        """Ends the stream. If the user has lost access, the next request is refused with the reason."""
+        """Ends the stream.
+
+        If the user has lost access, the next request is refused with the reason.
+        """
         self.is_over = True
         self.news.set()
 
@@ -111,7 +114,7 @@ class _Stream(StreamingResponse):
 async def _told(service: Service, listener: Listener) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop()
     until = clock.time() + _LASTS
-    # A client that reconnects may have missed changes, so the first event means "all conversations".
+    # A client that reconnects may have missed changes, so the first event means all conversations.
     yield b'retry: 1000\ndata: {"conversations":null}\n\n'
     while not listener.is_over and (left := until - clock.time()) > 0:
         heard = False

@@ -101,7 +101,10 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
-    """Returns a conversation for a response. A turn whose process was killed is not shown as running."""
+    """Returns a conversation for a response.
+
+    A turn whose process was killed is not shown as running.
+    """
     state = as_it_is(row, service.engine.clock.now(), has_died)
     return ConversationJson(
         row.conversation_id,
@@ -230,7 +233,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
 async def _with_ends(
     service: Service, conversation_id: str, found: list[StoredEntry]
 ) -> list[LogItem]:
-    """Returns the entries with the ends of the turns that ended among them, as a replay has them."""
+    """Returns the entries, with the ends of the turns that ended among them, as in a replay."""
     if not found:
         return []
     first, last = found[0].sequence, found[-1].sequence
@@ -287,7 +290,7 @@ async def _counted(pieces: AsyncIterator[bytes], share: Share) -> AsyncIterator[
 
 
 def _attachment(title: str | None, ending: str) -> str:
-    """Returns the header with a file name made of the title, for old and new browsers (RFC 6266)."""
+    """Returns the header with a file name made of the title, for all browsers (RFC 6266)."""
     # Removes invisible characters, and those that file systems do not allow.
     seen = "".join(each if each.isprintable() else " " for each in title or "")
     name = (
@@ -319,7 +322,7 @@ async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
 
 
 async def _together(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Joins lines into pieces: large enough to be sent, small enough for a client that reads slowly."""
+    """Joins lines into pieces: not too small to be sent, not too large for a slow client."""
     waiting: list[bytes] = []
     size = 0
     async for line in lines:

@@ -30,7 +30,10 @@ def is_preflight(scope: Scope) -> bool:
 
 
 def preflight_answer() -> Response:
-    """Returns the response to a preflight of an allowed page. Authentication follows with the request."""
+    """Returns the response to a preflight of an allowed page.
+
+    The request itself is authenticated.
+    """
     return Response(status_code=204, headers={**SAFE_HEADERS, **_ALLOWED})
 
 

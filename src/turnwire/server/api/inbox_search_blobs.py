@@ -60,7 +60,7 @@ async def inbox(service: Service, request: Request, who: Who) -> Response:
 
 
 async def answer(service: Service, request: Request, who: Who) -> Response:
-    """POST /api/inbox/{item}/answer: the body is the payload of the frame that answers the request."""
+    """POST /api/inbox/{item}/answer: the body is the payload of the answering frame."""
     name = request.path_params["item"]
     item = await service.store.inbox_item(name, user=who.user)
     if item is None:
@@ -114,9 +114,7 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
     """POST /api/blobs"""
     mime_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not is_concrete(mime_type):
-        raise Refused(
-            "INVALID_FORMAT", "Send the media type of the blob as Content-Type: image/png, ..."
-        )
+        raise Refused("INVALID_FORMAT", "Send the media type as Content-Type: image/png, ...")
     about = word(request, "conversation")
     if about is not None:
         await service.talk(about, who)
@@ -161,7 +159,7 @@ async def ticket(service: Service, request: Request, who: Who) -> Response:
 
 
 async def audit(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/audit: all rows for the owner, rows of one of their conversations for other users."""
+    """GET /api/audit: all rows for the owner, rows of one own conversation for other users."""
     about = word(request, "conversation")
     if about is not None and who.user is not None:
         await service.talk(about, who, closed=True)

@@ -1,4 +1,4 @@
-"""HTTP handler that shows one log entry in its layers: the agent's line, events, entry and frame."""
+"""HTTP handler for one log entry in its layers: the agent's line, events, entry and frame."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ _OF_APPLICATION = '<meta name="turnwire-sign-in" content="application">'
 
 
 async def page(service: Service, request: Request) -> Response:
-    """GET / and the other addresses of the page. The page has no data; it loads them over the API."""
+    """GET / and the other addresses of the page.
+
+    The page has no data; it loads them over the API.
+    """
     index, root = _index(), request.scope.get("root_path", "")
     if index is None:
         said = (
@@ -115,7 +118,10 @@ def _index() -> str | None:
 
 @cache
 def _assets() -> dict[str, tuple[bytes, bytes | None, str]]:
-    """Returns every asset by its name, plain and compressed. No other file on disk can be requested."""
+    """Returns every asset by its name, plain and compressed.
+
+    No other file on disk can be requested.
+    """
     found = {}
     for file in sorted((_BUILT / "assets").glob("*")):
         plain = file.read_bytes()

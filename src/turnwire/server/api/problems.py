@@ -75,9 +75,7 @@ def refusal_of(error: TurnwireError) -> Refused:
         return error
     if isinstance(error, Owned):
         owner = error.data.get("owner", "another process")
-        said = (
-            f"{owner} runs this conversation. Send it to that process, or wait until it has ended."
-        )
+        said = f"{owner} runs this conversation. Send it to that process, or wait until it ends."
         return Refused("STORAGE_UNAVAILABLE", said)
     code = error.code if error.code in ERRORS else "INTERNAL_ERROR"
     return Refused(code, error.message)  # type: ignore[arg-type]  # it is in ERRORS

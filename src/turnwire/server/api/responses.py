@@ -174,7 +174,10 @@ async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
 def number(
     request: Request, name: str, usual: int | None, *, least: int = 0, most: int = 10**18
 ) -> int | None:
-    """Returns a number from the query, or `usual` if it is absent. Raises Refused if it is invalid."""
+    """Returns a number from the query, or `usual` if it is absent.
+
+    Raises Refused if it is invalid.
+    """
     given = word(request, name)
     if given is None:
         return usual
@@ -186,7 +189,10 @@ def number(
 
 
 def word(request: Request, name: str) -> str | None:
-    """Returns a parameter of the query, or None if it is absent. Raises Refused if it is repeated."""
+    """Returns a parameter of the query, or None if it is absent.
+
+    Raises Refused if it is repeated.
+    """
     given = request.query_params.getlist(name)
     if len(given) > 1:
         raise Refused("INVALID_PAYLOAD", f"`{name}` is given twice.")

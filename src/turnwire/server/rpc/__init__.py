@@ -1,1 +1,1 @@
-"""The RPC protocol: the same conversations, for front ends that use the messages of Claude's SDK."""
+"""The RPC protocol: the same conversations, for front ends that use messages of Claude's SDK."""

@@ -42,7 +42,7 @@ _NEEDS_CONTROL = {
 
 
 def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilities:
-    """Returns the methods and options that this user has with an agent; few if the agent is unknown."""
+    """Returns the methods and options of this user with an agent; few if the agent is unknown."""
     name = agent or service.usual_agent
     known = service.engine.agents.get(name)
     able = service.engine.capabilities(name, is_owner=who.is_owner)
@@ -139,7 +139,10 @@ def _sent(content: m.Content) -> c.SentContent:
 
 
 async def take_reply(reply: r.Reply, stay: Stay | None, connection: RpcConnection) -> None:
-    """Takes the reply of a client to a question or a permission. Raises Refused if it comes too late."""
+    """Takes the reply of a client to a question or a permission.
+
+    Raises Refused if it comes too late.
+    """
     request = stay.called(reply.id) if stay is not None else None
     if stay is None or request is None:
         said = "Nothing waits for this answer: it was taken back, was answered, or never asked."

@@ -211,7 +211,8 @@ class RpcConnection(Client):
     async def _open(self, stay: Stay, first: AsyncIterator[Line]) -> None:
         """Sends the answer to `connect`, then the entries that the client has missed.
 
-        The answer is sent after the first read of the log: if the read fails, the answer is an error.
+        The answer is sent after the first read of the log: if the read fails, the answer is an
+        error.
         """
         opening: Opening | None = None
         async for line in first:

@@ -18,7 +18,10 @@ class RpcFollower:
     def __init__(
         self, outlet: Outlet, tell: Callable[[list[Line]], list[Written]], *, size: int
     ) -> None:
-        """`tell` makes frames of lines. `size` is the maximum of bytes that wait during the opening."""
+        """`tell` makes frames of lines.
+
+        `size` is the maximum of bytes that wait during the opening.
+        """
         self.is_opening = True
         self._outlet = outlet
         self._tell = tell

@@ -37,9 +37,8 @@ class Stay:
         self._running: dict[int, str] = {}  # turn_id to call_id of its query
         self._waiting: dict[str, str] = {}  # queue_id to call_id of its query
         self._calls: dict[str, OpenRequest] = {}  # open server calls by id
-        self._answered: set[str] = (
-            set()
-        )  # requests that this client answered; the state may still list them
+        # Requests that this client has answered. The state may still list them as open.
+        self._answered: set[str] = set()
         self._numbers = count(1)
 
     def has(self, call_id: str) -> bool:
@@ -92,7 +91,7 @@ class Stay:
     # --- lines of the projector -------------------------------------------------------------------
 
     def tell(self, lines: list[Line]) -> list[Written]:
-        """Returns the frames for lines: the wanted messages with their ids, and those that news cause."""
+        """Returns the frames for lines: the wanted messages, and the frames that news cause."""
         out: list[Written] = []
         for line in lines:
             if line.news is not None:

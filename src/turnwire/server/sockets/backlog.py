@@ -51,7 +51,10 @@ class _Holder(Protocol):
 
 
 class Backlog:
-    """The frames that wait for the clients of one server. A frame for several clients counts once."""
+    """The frames that wait for the clients of one server.
+
+    A frame for several clients counts once.
+    """
 
     def __init__(self, most: int) -> None:
         self.total = 0  # bytes that wait now
@@ -74,7 +77,7 @@ class Backlog:
             self.total -= sent.size
 
     def check(self) -> None:
-        """Disconnects the clients with the most waiting bytes, until the total is within the limit."""
+        """Disconnects the clients with the most waiting bytes, until the limit is kept."""
         if self.total <= self._most:
             return
         # Disconnecting one client does not change the bytes of the others, so one sort is enough.

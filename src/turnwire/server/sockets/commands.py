@@ -168,7 +168,10 @@ async def _content(
 
 
 def _size_of(said: str | list[c.SentContent]) -> int:
-    """Returns about how many bytes the store will need. Blobs do not count: they are stored already."""
+    """Returns about how many bytes the store will need.
+
+    Blobs do not count: they are stored already.
+    """
     if isinstance(said, str):
         return len(said)
     size = 0

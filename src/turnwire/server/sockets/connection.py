@@ -1,4 +1,4 @@
-"""A client of protocol v2 on its WebSocket: follows one conversation, and carries out its frames."""
+"""A client of protocol v2 on its WebSocket: follows a conversation, and carries out its frames."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _decoder(name: str) -> msgspec.json.Decoder[Any]:
 
 
 def id_in(text: str, name: str) -> str | None:
-    """Returns the string under this name in a JSON object, or None if it is absent or unreadable."""
+    """Returns the string under this name in a JSON object, or None if it cannot be found."""
     try:
         return _read(text, name)
     except (ValueError, RecursionError):

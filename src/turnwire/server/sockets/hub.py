@@ -1,4 +1,4 @@
-"""All open connections: their limits, heartbeats, and closing them by user, token or conversation."""
+"""All open connections: limits, heartbeats, and closing by user, token or conversation."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ class Seat:
 
     def __init__(self, who: Who) -> None:
         self.who = who
-        self.cut_off: Refused | None = (
-            None  # set if the user is cut off before the connection is added
-        )
+        self.cut_off: Refused | None = None  # set if the user loses access before `Hub.add`
 
 
 class Hub:
@@ -76,7 +74,10 @@ class Hub:
 
     @contextmanager
     def place(self, who: Who) -> Iterator[Seat]:
-        """Reserves a place for one connection. Raises Refused if a limit of connections is reached."""
+        """Reserves a place for one connection.
+
+        Raises Refused if a limit of connections is reached.
+        """
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
         settings, name = self._settings, who.name
@@ -119,7 +120,10 @@ class Hub:
                 del self._strangers[address]
 
     def count_connect(self, who: Who) -> None:
-        """Counts a WebSocket of a user. Raises Refused if the user opens too many in a short time."""
+        """Counts a WebSocket of a user.
+
+        Raises Refused if the user opens too many in a short time.
+        """
         _take(
             self._connects, who.name, f"Too many connections of this user in a short time {_RATE}."
         )

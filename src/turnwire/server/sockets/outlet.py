@@ -55,12 +55,13 @@ class Gone(Exception):
 class Outlet(Subscriber):
     """Follows a conversation for one client.
 
-    The publisher writes to the socket directly, without waking a task for each client, because waking
-    tasks is most of the cost of a frame. If the socket is full, frames wait in the outlet, and a task
-    sends them later. If too many bytes wait, the client is disconnected, and has to reconnect.
+    The publisher writes to the socket directly, without waking a task for each client, because
+    waking tasks is most of the cost of a frame. If the socket is full, frames wait in the outlet,
+    and a task sends them later. If too many bytes wait, the client is disconnected, and has to
+    reconnect.
 
-    A large frame is written in pieces, each after the client has read the one before. All clients share
-    the bytes of the frame, so that a slow client holds no copy of them.
+    A large frame is written in pieces, each after the client has read the one before. All clients
+    share the bytes of the frame, so that a slow client holds no copy of them.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class Outlet(Subscriber):
         return sent
 
     def begin(self) -> None:
-        """Drops the frames that wait: the state that follows contains them, or the connection ends."""
+        """Drops the frames that wait: a new state contains them, or the connection ends."""
         for sent in self._waiting:
             self._backlog.let_go(sent)
         super().begin()
@@ -187,7 +188,10 @@ class Outlet(Subscriber):
             await self._send_waiting()
 
     async def release(self) -> None:
-        """Sends the frames that came during the first ones. From now on frames are sent directly."""
+        """Sends the frames that came during the first ones.
+
+        From now on frames are sent directly.
+        """
         await self._send_waiting()
         self._held = False
 
@@ -228,7 +232,10 @@ class Outlet(Subscriber):
             await self._wait_with(sent, wire)
 
     def _write_pieces(self, sent: Outgoing, wire: Wire) -> bool:
-        """Writes as many pieces of a large frame as the socket takes. Returns whether all are written."""
+        """Writes as many pieces of a large frame as the socket takes.
+
+        Returns whether all are written.
+        """
         is_first = self._rest is None
         rest = self._rest if self._rest is not None else deque(sent.pieces(self._sequence + 1))
         while rest and wire.is_open():

@@ -38,7 +38,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Client:
-    """One client, from its first frame to its last. A subclass for each protocol makes the frames."""
+    """One client, from its first frame to its last.
+
+    A subclass for each protocol makes the frames.
+    """
 
     conversation_id: str | None = None
     id_name: str  # the name of the field with the id of a frame
@@ -92,7 +95,10 @@ class Client:
         """Stops following, because the connection has ended."""
 
     async def take(self, value: Any) -> None:
-        """Carries out a frame of the client, given as decoded JSON. Raises Refused if it is invalid."""
+        """Carries out a frame of the client, given as decoded JSON.
+
+        Raises Refused if it is invalid.
+        """
         raise NotImplementedError
 
     def error(self, refused: Refused) -> Outgoing:
@@ -144,7 +150,10 @@ class Client:
         await self.take(self._understand(text))
 
     def _understand(self, text: str | None) -> Any:
-        """Returns the decoded JSON of a frame. Raises Refused if it is malformed or over a limit."""
+        """Returns the decoded JSON of a frame.
+
+        Raises Refused if it is malformed or over a limit.
+        """
         wait, why = self._bucket.take(self._loop.time()), _MANY_FRAMES
         if not wait:
             wait, why = self._share.debt()
@@ -170,7 +179,7 @@ class Client:
             raise Refused("INVALID_FORMAT", said, **self._id_in(text)) from None
 
     def _id_in(self, text: str | None) -> dict[str, Any]:
-        """Returns the id of a frame that is refused unread, so that the client knows which one it was."""
+        """Returns the id of a frame that is refused unread, so that the client can identify it."""
         return {self.id_name: None if text is None else id_in(text, self.id_name)}
 
     def _refuse(self, refused: Refused) -> None:
@@ -183,13 +192,16 @@ class Client:
             self.close(4003, Refused("RATE_LIMITED", _MANY_FRAMES, retry_after=10))
 
     def do_beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a slow command as a background task, so that the client's next frames do not wait for it."""
+        """Runs a slow command as a background task, so that further frames do not wait for it."""
         self._background.run(work)
 
     # --- its end ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Sends a heartbeat if one is due, and ends a client that does not read. Called once a second."""
+        """Sends a heartbeat if one is due, and ends a client that does not read.
+
+        Called once a second.
+        """
         if self.outlet.is_stalled(self._loop.time() - _STALLED):
             self.outlet.cut_off()
         silence = self._loop.time() - self.outlet.sent_at
@@ -215,7 +227,7 @@ class Client:
     async def _close(self, code: int, error: Refused | None) -> None:
         """Sends the last frames, then the close frame. Drops frames that the client does not read.
 
-        A slow reader gets the close frame next, and the frames that it has missed when it reconnects.
+        A slow reader gets the close frame next, and the missed frames when it reconnects.
         """
         last = None if error is None else self.error(error)
         try:

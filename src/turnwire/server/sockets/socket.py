@@ -131,7 +131,7 @@ async def _serve_rpc(
 
 
 def _address(scope: dict[str, Any]) -> str:
-    """Returns the path and query as they were sent, relative to the mount point of the application."""
+    """Returns the path and query as they were sent, relative to the application's mount point."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path = raw.decode("latin-1")
     root = scope.get("root_path", "")

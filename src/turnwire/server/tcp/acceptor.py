@@ -1,7 +1,7 @@
 """Accepts TCP connections up to a limit, and closes those above it at once.
 
-The server of asyncio has no limit. If no file descriptor is free, it logs each attempt, and leaves new
-connections in the backlog of the socket, where they are never answered.
+The server of asyncio has no limit. If no file descriptor is free, it logs each attempt, and leaves
+new connections in the backlog of the socket, where they are never answered.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Acceptor:
 
         self._connecting.run(connect())
 
-    # --- without file descriptors ------------------------------------------------------------------------------
+    # --- without file descriptors -----------------------------------------------------------------
 
     def _make_room(self) -> None:
         """Closes a waiting connection, or the new one, because no file descriptor is free."""

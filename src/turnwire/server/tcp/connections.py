@@ -1,12 +1,13 @@
 """Counts TCP connections, and decides which one is closed if there are too many.
 
-A connection *waits* while the server works on no request of it: the client has sent nothing, or half a
-request, or has its response. Every host on the network can open such connections. So their number is
-limited, in all and for each address, and the oldest is closed for a new one. The browser of a user sends
-a request at once, and gets a response however many other connections wait.
+A connection *waits* while the server works on no request of it: the client has sent nothing, or
+half a request, or has its response. Every host on the network can open such connections. So their
+number is limited, in all and for each address, and the oldest is closed for a new one. The browser
+of a user sends a request at once, and gets a response however many other connections wait.
 
-A connection that *works*, on a request or as a WebSocket, is not closed for another one. The hub limits
-WebSockets by user. A proxy counts as one address, so only waiting connections are limited by address.
+A connection that *works*, on a request or as a WebSocket, is not closed for another one. The hub
+limits WebSockets by user. A proxy counts as one address, so only waiting connections are limited by
+address.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class TcpConnections:
         return len(self._waiting)
 
     def admit(self, address: str) -> TcpConnection | None:
-        """Returns a new, waiting connection, or None if the limit is reached and all others work."""
+        """Returns a new, waiting connection, or None if too many others work."""
         if len(self._open) >= self._most and not self.drop_oldest():
             return None
         connection = TcpConnection(address_group(address))
@@ -69,7 +70,10 @@ class TcpConnections:
         return connection
 
     def mark_waiting(self, connection: TcpConnection) -> None:
-        """Counts a connection as waiting, without a request. Drops an older one if too many wait."""
+        """Counts a connection as waiting, without a request.
+
+        Drops an older one if too many wait.
+        """
         if connection not in self._open or connection in self._waiting:
             return
         same = self._by_group.setdefault(connection.group, {})
@@ -109,7 +113,7 @@ class TcpConnections:
 
 
 def address_group(address: str) -> str:
-    """Returns an IPv4 address itself, and the /64 network of an IPv6 address: one host can use all of it."""
+    """Returns an IPv4 address, or the /64 network of an IPv6 address: a host can use all of it."""
     try:
         read = ip_address(address)
     except ValueError:

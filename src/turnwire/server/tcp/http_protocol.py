@@ -64,7 +64,7 @@ class HttpProtocol(SlicedHttp):
         self._stall: asyncio.TimerHandle | None = None
         self._unsent = 0  # bytes of the response that were unsent when the stall timer was set
 
-    # --- events of the connection ---------------------------------------------------------------------
+    # --- events of the connection -----------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Sets the deadline for the first request of a new connection."""
@@ -117,7 +117,7 @@ class HttpProtocol(SlicedHttp):
         self.ws_protocol_class = partial(make, gone=gone)  # type: ignore[assignment]
         super().handle_websocket_upgrade(event)
 
-    # --- deadlines --------------------------------------------------------------------------------------
+    # --- deadlines --------------------------------------------------------------------------------
 
     def _follow(self, *, has_heard: bool) -> None:
         """Sets the deadline for the next step of the client."""

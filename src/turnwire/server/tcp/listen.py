@@ -1,4 +1,4 @@
-"""Our own uvicorn server: WebSockets with backpressure and silence detection, and ordered shutdown."""
+"""Our own uvicorn server: WebSockets with backpressure and timeouts, and an ordered shutdown."""
 
 from __future__ import annotations
 
@@ -149,7 +149,10 @@ class WebSocket(SlicedWebSocket):
 
 
 class Server(UvicornServer):
-    """The uvicorn server. At shutdown it ends turns and publishes that, then closes clients, then sockets."""
+    """The uvicorn server.
+
+    Its shutdown first ends turns and publishes their ends, then closes clients, then the sockets.
+    """
 
     stops_its_app = True  # see `stop_notice`
 

@@ -42,9 +42,9 @@ def set_up_process() -> None:
 def spare_the_collector() -> None:
     """Excludes all present objects, such as modules, from cycle collection: they stay for good.
 
-    A full collection visits every object and stops all threads. With a server's own modules that takes
-    about 30 ms, and a replay of a long log causes several. So full collections are also made rare: the
-    objects of a replay have no cycles, and are freed without the collector.
+    A full collection visits every object and stops all threads. With a server's own modules that
+    takes about 30 ms, and a replay of a long log causes several. So full collections are also made
+    rare: the objects of a replay have no cycles, and are freed without the collector.
     """
     gc.collect()
     gc.freeze()
@@ -55,8 +55,8 @@ def spare_the_collector() -> None:
 async def give_back_memory() -> None:
     """Returns free memory to the system every few seconds, until the task is cancelled.
 
-    A long answer comes in thousands of small pieces. When the pieces are freed, their pages stay with
-    the process as long as any memory above them in the heap is in use.
+    A long answer comes in thousands of small pieces. When the pieces are freed, their pages stay
+    with the process as long as any memory above them in the heap is in use.
     """
     try:
         libc = ctypes.CDLL(None)
@@ -73,8 +73,8 @@ async def give_back_memory() -> None:
 def _return_large_blocks() -> None:
     """Makes glibc return large blocks to the system as soon as they are free.
 
-    By default glibc raises its threshold for that whenever such a block is freed, up to 32 MB. After
-    one long answer most of its memory would stay with the process.
+    By default glibc raises its threshold for that whenever such a block is freed, up to 32 MB.
+    After one long answer most of its memory would stay with the process.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

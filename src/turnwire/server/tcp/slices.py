@@ -77,7 +77,10 @@ class SlicedHttp(H11Protocol):
     _slices: Slices | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Handles a read with few lines at once, such as a large body. Divides others into slices."""
+        """Handles a read with few lines at once, such as a large body.
+
+        Divides others into slices.
+        """
         _wake_watchdog(self.config)
         if self._slices is None:
             if data.count(b"\n") <= _MOST_LINES:

@@ -1,7 +1,7 @@
 """Notices that uvicorn is about to stop, before uvicorn waits for its clients to leave.
 
-uvicorn closes its sockets first, then waits until every response has ended, and only then notifies the
-application. The application has to end streams of changes, so both would wait for each other.
+uvicorn closes its sockets first, then waits until every response has ended, and only then notifies
+the application. The application has to end streams of changes, so both would wait for each other.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SIGNALS = [
 class StopNotice:
     """Calls `tell` in the event loop when a signal has told uvicorn to stop.
 
-    These handlers call uvicorn's own handlers first. Signals with handlers of other programs are not
-    touched. A server in another thread receives no signals, so it is not touched either.
+    These handlers call uvicorn's own handlers first. Signals with handlers of other programs are
+    not touched. A server in another thread receives no signals, so it is not touched either.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:

@@ -1,8 +1,8 @@
 """All names of uvicorn that the server uses. Other modules import them from here.
 
-Most of the names are not documented, so any version of uvicorn may change them. pyproject.toml has an
-upper bound for the version. Before the bound is raised, `tests/test_compat.py` finds names that are
-gone. Without that test, an overridden method that is gone would just never be called.
+Most of the names are not documented, so any version of uvicorn may change them. pyproject.toml has
+an upper bound for the version. Before the bound is raised, `tests/test_compat.py` finds names that
+are gone. Without that test, an overridden method that is gone would just never be called.
 """
 
 from __future__ import annotations

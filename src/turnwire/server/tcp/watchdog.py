@@ -2,8 +2,9 @@
 
 A timer on the loop measures how late it is called. A thread checks the timer: while the timer is
 overdue, the thread samples the stacks of the running threads. Both sleep while the server is idle.
-Requests and frames wake them (`wake`), and once a second the thread checks whether the process is busy.
-A pause that begins a second after the last request, and is shorter than a second, may be missed.
+Requests and frames wake them (`wake`), and once a second the thread checks whether the process is
+busy. A pause that begins a second after the last request, and is shorter than a second, may be
+missed.
 """
 
 from __future__ import annotations
@@ -186,11 +187,7 @@ class Watchdog:
             self._unlogged += 1
             self._unlogged_longest = max(self._unlogged_longest, length)
             return
-        ran = (
-            samples.most_common(1)[0][0]
-            if samples
-            else "the pause ended before it could be sampled"
-        )
+        ran = samples.most_common(1)[0][0] if samples else "it ended before it could be sampled"
         more = ""
         if self._unlogged:
             more = (
@@ -210,8 +207,8 @@ class Watchdog:
 class _ThreadClocks:
     """Measures the processor time of each thread since the last mark.
 
-    A stack does not show whether a thread waits: a queue or a lock that is written in C has no frame.
-    But a thread that waits uses no processor time. Only Linux has a clock for each thread.
+    A stack does not show whether a thread waits: a queue or a lock that is written in C has no
+    frame. But a thread that waits uses no processor time. Only Linux has a clock for each thread.
     """
 
     def __init__(self) -> None:
@@ -250,7 +247,7 @@ def _thread_times() -> dict[int, float]:
 
 
 def _what_runs(loop_thread: int, ran: list[int] | None) -> str:
-    """Returns the stack of the loop's thread if it is in a callback, and those of busier threads."""
+    """Returns the stack of the loop's thread if it is in a callback, and of busier threads."""
     frames = sys._current_frames()
     own = frames.pop(loop_thread, None)
     frames.pop(threading.get_ident(), None)
