@@ -42,7 +42,7 @@ def rpc_error(refused: Refused, method: str | None = None) -> Written:
 
 
 class RpcConnection(Client):
-    """One RPC client, which follows one conversation at a time, and may change it."""
+    """One RPC client. It follows one conversation at a time, from `connect` to `disconnect`."""
 
     id_name = "id"
     follows_at_once = False  # calls are answered before the client connects to a conversation

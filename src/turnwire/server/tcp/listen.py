@@ -129,7 +129,7 @@ class WebSocket(SlicedWebSocket):
     def keepalive_timeout(self) -> None:
         """Handles a missing pong. A client that has sent other bytes meanwhile gets another ping.
 
-        A client that vanishes is noticed the same time after its last byte, whatever it sent.
+        The time until a vanished client is noticed is counted from its last byte.
         """
         self.pong_timer = None
         if self.close_sent or self.transport.is_closing():
