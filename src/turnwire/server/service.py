@@ -50,7 +50,7 @@ _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
 _PREPARE_MS = 1_000  # after the start, so that waiting pages are served first
 _DELETE = "Delete conversations that you do not need, or have the limit raised."
-_ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
+_DATA_DIR_SETTING = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
 class Service:
@@ -106,19 +106,19 @@ class Service:
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
-        make_data_dir(path, _ELSEWHERE)
+        make_data_dir(path, _DATA_DIR_SETTING)
         database = path / "turnwire.db"
         try:
             store = await SqliteStore.open(database)
         except StorageUnavailable as failure:
-            raise cannot_use(f"{database}: {failure.message}", _ELSEWHERE) from failure
+            raise cannot_use(f"{database}: {failure.message}", _DATA_DIR_SETTING) from failure
         try:
             service = cls(settings, store, clock or SystemClock())
             try:
                 service.owner = await service.keys.owner(path)
             except OSError as failure:
                 cause = f"the owner's token cannot be kept in {path}: {cause_of(failure)}"
-                raise cannot_use(cause, _ELSEWHERE) from None
+                raise cannot_use(cause, _DATA_DIR_SETTING) from None
             await service._isolate_agents()
             await service.engine.start()
             service._tidy()
@@ -147,7 +147,7 @@ class Service:
         """Prepares the default agent, so that the first conversation does not wait for that."""
         agent = self.engine.agents.get(self.usual_agent)
         if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
-            self._do_beside(_prepared(agent), "the default agent cannot be prepared")
+            self._run_in_background(_prepared(agent), "the default agent cannot be prepared")
 
     async def close(self) -> None:
         """Ends running turns, closes clients so that they reconnect, and closes the store."""
@@ -232,7 +232,9 @@ class Service:
         self.keys.sign_out(user)
         error = Refused("UNAUTHORIZED", "This user was signed out.")
         self.hub.cut_off(lambda who: who.user == user, error)
-        self._do_beside(self.keys.void_tickets(user), "the tickets of a user cannot be deleted")
+        self._run_in_background(
+            self.keys.void_tickets(user), "the tickets of a user cannot be deleted"
+        )
 
     def write_down(
         self, action: str, who: Who, conversation_id: str | None = None, **data: Any
@@ -245,14 +247,14 @@ class Service:
             conversation_id=conversation_id,
             data=data,
         )
-        self._do_beside(work, "the audit trail cannot be written")
+        self._run_in_background(work, "the audit trail cannot be written")
 
     def _tidy(self) -> None:
         """Deletes old tokens now and every few hours."""
-        self._do_beside(self.keys.forget(), "old tokens cannot be deleted")
+        self._run_in_background(self.keys.forget(), "old tokens cannot be deleted")
         self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
 
-    def _do_beside(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
         self._background.run(_quietly(work, trouble))
 
 

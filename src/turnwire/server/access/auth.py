@@ -106,10 +106,10 @@ def _reads_from_here(scope: dict[str, Any]) -> bool:
 
 
 def _ticket_in(scope: dict[str, Any]) -> str | None:
-    return _beside_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
+    return _after_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
 
 
-def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
+def _after_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
     """Returns the value that a client offers after the subprotocol, such as a ticket, or None."""
     match scope.get("subprotocols"):
         case [first, second] if first in SUBPROTOCOLS and second.startswith(prefix):
@@ -125,7 +125,7 @@ def _page_key_in(scope: dict[str, Any]) -> str | None:
     """
     if scope["type"] == "http":
         return header(scope, PAGE_HEADER.lower().encode())
-    return _beside_subprotocol(scope, _PAGE)
+    return _after_subprotocol(scope, _PAGE)
 
 
 def cookie_name(host: str) -> str:

@@ -22,7 +22,7 @@ def id_in(text: str, name: str) -> str | None:
     try:
         return _read(text, name)
     except (ValueError, RecursionError):
-        return _id_beside_half_characters(text, name)
+        return _id_with_lone_surrogates(text, name)
 
 
 def _read(text: str, name: str) -> str | None:
@@ -30,7 +30,7 @@ def _read(text: str, name: str) -> str | None:
     return found
 
 
-def _id_beside_half_characters(text: str, name: str) -> str | None:
+def _id_with_lone_surrogates(text: str, name: str) -> str | None:
     """Returns the id of a frame that contains half an emoji, a lone surrogate.
 
     A lone surrogate makes the whole frame unreadable. So each escaped surrogate is replaced with

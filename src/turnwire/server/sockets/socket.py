@@ -32,7 +32,7 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
-_OF_STRANGERS = ("UNAUTHORIZED", "FORBIDDEN")
+_FAILED_ACCESS = ("UNAUTHORIZED", "FORBIDDEN")
 _GOODBYE = 2.0  # seconds that a refused client has to close the connection
 _log = logging.getLogger("turnwire")
 
@@ -51,7 +51,7 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
             # which may be that of a proxy.
             who = await _known(service, scope)
             if who is None:
-                await _not_now(refused, scope, receive, send)
+                await _reject_upgrade(refused, scope, receive, send)
                 return
         offered = scope.get("subprotocols") or []
         chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
@@ -184,7 +184,7 @@ def _why(error: Exception, service: Service, scope: dict[str, Any]) -> Refused:
     """Returns the refusal for an error. Counts failed authentications by address."""
     if isinstance(error, TurnwireError):
         refused = refusal_of(error)
-        if refused.code in _OF_STRANGERS:
+        if refused.code in _FAILED_ACCESS:
             try:
                 service.hub.count_refused(_client_address(scope))
             except Refused as too_often:
@@ -195,7 +195,9 @@ def _why(error: Exception, service: Service, scope: dict[str, Any]) -> Refused:
     return Refused("INTERNAL_ERROR")
 
 
-async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: Send) -> None:
+async def _reject_upgrade(
+    refused: Refused, scope: dict[str, Any], receive: Any, send: Send
+) -> None:
     """Rejects before the upgrade: too many unauthenticated connections."""
     if "websocket.http.response" in (scope.get("extensions") or {}):
         await problem(refused)(scope, receive, send)  # type: ignore[arg-type]  # ASGI, by another name
