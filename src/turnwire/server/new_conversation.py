@@ -142,7 +142,7 @@ def _directory(cwd: str | None, service: Service) -> str | None:
     try:
         path = Path(cwd).expanduser().resolve()
         is_there = path.is_dir()
-    except (OSError, RuntimeError) as error:  # no such user, links in a circle, too long
+    except (OSError, RuntimeError) as error:  # an unknown user, a loop of links, or too long
         raise Refused("INVALID_PAYLOAD", f"`cwd` cannot be resolved: {error}") from None
     if not any(path.is_relative_to(root) for root in service.roots):
         raise Refused("FORBIDDEN", f"Agents may not work in it. {open_roots(service.roots)}")

@@ -89,7 +89,7 @@ class Service:
         self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
-        self.risks: list[str] = []  # what users can do to the owner through an agent
+        self.risks: list[str] = []  # warnings: what users can reach of the owner's through agents
         self._background = BackgroundTasks()
         self._tidying: Timer | None = None
         self._preparing: Timer | None = None

@@ -36,7 +36,7 @@ _MUCH_WORK = (
 
 
 class Share:
-    """Counts what one user takes, over all of their connections and requests."""
+    """Counts the resources that one user takes, over all of their connections and requests."""
 
     def __init__(self, settings: Settings, *, is_owner: bool) -> None:
         self.is_limited = not is_owner

@@ -152,7 +152,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     said = "There is nothing at this address."
     headers = Headers(scope=scope)
     answer = not_found(said)
-    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person
+    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person's browser
         answer = page.notice(scope.get("root_path", ""), "Not found", said, 404)
     await answer(scope, receive, send)
 

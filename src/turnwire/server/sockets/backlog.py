@@ -70,7 +70,7 @@ class Backlog:
         self._holders.add(holder)
 
     def let_go(self, sent: Outgoing) -> None:
-        """Counts a frame off that was sent to a client, or dropped."""
+        """Stops counting a frame that was sent to a client, or dropped."""
         shared = sent.shared
         shared.holders -= 1
         if not shared.holders:
