@@ -1,4 +1,4 @@
-"""Ctrl-C in a command that imports several items: the current item is still finished."""
+"""Ctrl-C in a command that handles several items: the current item is finished or undone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ __all__ = ["command"]
     "--at",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The last entry to copy; 0 copies none.  [default: the end of the last finished turn]",
+    help="The last entry to copy; 0 copies none.  [default: the last one that can be forked at]",
 )
 @click.option("--title", help="The title of the fork.  [default: the title of ID]")
 @data_dir_option
