@@ -143,7 +143,7 @@ def read_decision(request: OpenRequest, text: str) -> Decision | None:
 async def _deny(asker: Asker, words: str) -> Decision:
     """Denies with the given reason, or asks for one."""
     if not words:
-        words = await asker.read_line("Reason for the agent; Enter: no reason") or ""
+        words = await asker.read_line("Why? The reason goes to the agent. Enter: no reason") or ""
     words = words.strip()
     asker.tell([_arrow(f"denied: {words}" if words else "denied")])
     return Decision("deny", words or None)

@@ -50,13 +50,13 @@ def question_lines(questions: list[Question], given: Any = None) -> list[Text]:
     """Returns the questions with their numbered options."""
     lines: list[Text] = []
     for question in questions:
-        words = safe(question.question).strip() or "The agent asks a question without words."
+        words = safe(question.question).strip() or "The agent asks a question."
         head = Text.assemble(("? ", "bold magenta"), (words, "bold"))
         if question.header:
             head.append(f"  ({plain(safe(question.header))})", "dim")
         lines += [head, *_option_lines(question)]
     if not lines:
-        words = "The agent asks a question without words."
+        words = "The agent asks a question."
         lines = [Text.assemble(("? ", "bold magenta"), (words, "bold"))]
         lines += [Text(f"  {visible(words_of(given))}")] if given is not None else []
     return lines
