@@ -427,7 +427,9 @@ class TestComingAndGoing:
                 person.wait_for(READY)
                 person.control_c()
                 assert person.end() == 0
-                assert person.screen.text.endswith("You sent no message, so the conversation is not kept.")
+                assert person.screen.text.endswith(
+                    "You sent no message, so the conversation is not kept."
+                )
             assert lines(tell("list", "--json")) == []
 
     def test_an_empty_one_that_was_there_before_stays(self, home: Path, tell: Tell) -> None:
@@ -591,7 +593,9 @@ def test_run_says_where_a_conversation_of_the_server_is(
         name = _only(home)
         refused = tell("run", "--conversation", name, "go on")
         assert refused.exit_code == 2
-        assert f"Talk to the agent through it: turnwire chat --conversation {name}" in refused.stderr
+        assert (
+            f"Talk to the agent through it: turnwire chat --conversation {name}" in refused.stderr
+        )
 
 
 def _only(home: Path) -> str:

@@ -119,9 +119,7 @@ class TestAFileThatCannotBeRead:
         monkeypatch.setattr(Path, "open", refuse)
         result = run(*command, TEXT)
         assert result.exit_code == 2
-        said = (
-            f"turnwire: no permission to read {TEXT}. Ask its owner for permission, or for a copy.\n"
-        )
+        said = f"turnwire: no permission to read {TEXT}. Ask its owner for permission, or for a copy.\n"
         assert result.stderr == said
 
 

@@ -41,7 +41,9 @@ def client_of(home: Home) -> Client:
         token = _token(home)
     except OSError as failure:
         cause = failure.strerror or str(failure)
-        raise TurnwireError(f"cannot read the owner's token: {cause}.") from None
+        raise TurnwireError(
+            f"cannot read the owner's token: {cause}. Check the permissions of {home.path}."
+        ) from None
 
     def find() -> tuple[str, str] | None:
         """Returns the address and token of the server, which may restart at another port."""

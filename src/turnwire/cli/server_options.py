@@ -104,7 +104,9 @@ def _owners(home: Home, url: str) -> str:
             return read_owner_token(home.path)
         except OSError as failure:
             cause = failure.strerror or str(failure)
-            raise TurnwireError(f"cannot read the owner's token: {cause}.") from None
+            raise TurnwireError(
+                f"cannot read the owner's token: {cause}. Check the permissions of {home.path}."
+            ) from None
     raise TurnwireError(
         f"{url} needs a token. Save yours in a file and name it with --token-file, or set {_TOKEN}. "
         "The owner of that server creates one: turnwire token create --name laptop"
@@ -116,7 +118,9 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as failure:
         cause = getattr(failure, "strerror", None) or "it is not text"
-        raise TurnwireError(f"cannot read the token from {file}: {cause}.") from None
+        raise TurnwireError(
+            f"cannot read the token from {file}: {cause}. Name another file with --token-file."
+        ) from None
 
 
 class FarConversation(NamedTuple):
@@ -147,7 +151,9 @@ async def find_there(client: Client, given: str) -> FarConversation:
     if fitting:
         ids = some([each["id"] for each in fitting], 5)
         raise TurnwireError(f"several ids begin with {given}: {ids}. Type more characters.")
-    raise TurnwireError(f"you have no conversation {plain(given)!r} at {client.url}.")
+    raise TurnwireError(
+        f"you have no conversation {plain(given)!r} at {client.url}. Check the id and the token."
+    )
 
 
 def _read_row(told: Any) -> FarConversation:

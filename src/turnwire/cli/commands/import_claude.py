@@ -84,7 +84,7 @@ async def _import(
     async with home.store(create=True) as store, stop:
         rows = [*await every_conversation(store), *await every_conversation(store, archived=True)]
         known = {row.native_session_id: row.conversation_id for row in rows}
-        on_screen = sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
+        on_screen = sys.stderr is not None and sys.stderr.isatty()  # None if it is closed
         total = sum(file.size for file in files)
         with click.progressbar(
             length=total, label="Importing", file=sys.stderr, hidden=not on_screen

@@ -93,7 +93,7 @@ def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
     parts = []
     if stop.forced:
         parts.append("the agent did not stop and was ended by force")
-    elif stop.lost and stop.reason != "agent_lost":  # that reason says it already
+    elif stop.lost and stop.reason != "agent_lost":  # agent_lost says the same
         parts.append("the agent was killed, or ended by itself, before it acknowledged the stop")
     elif stop.acknowledged:
         parts.append("the agent acknowledged it")

@@ -111,7 +111,7 @@ class Story:
         if parent is None:
             return AGENT
         call = self._calls.get(parent)
-        if call is None:  # of an earlier turn
+        if call is None:  # the call is from an earlier turn
             return Voice(parent, 1, "sub-agent")
         if not call.is_shown and not call.is_over:
             self._painter.close(call)

@@ -61,7 +61,7 @@ class JsonView(View):
 
 
 class StoryView(View):
-    """The story, on a terminal or as plain text."""
+    """Shows the story of a turn, on a terminal or as plain text."""
 
     def __init__(self, *, past: bool = False, asks: bool = False) -> None:
         self._terminal: TerminalPainter | None = None

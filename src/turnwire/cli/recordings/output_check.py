@@ -40,7 +40,7 @@ Said: TypeAlias = tuple[Any, ...]  # a block in a form that both sides share, fo
 class _Message(Struct, gc=False):
     """One message as the agent's own frames describe it."""
 
-    line: int  # of its last frame
+    line: int  # the line of its last frame
     blocks: list[Said]
     frames: set[str]
 
@@ -203,7 +203,7 @@ def _said(block: blocks.ClaudeBlock) -> Said:
             return "image", source.data or source.url
         case UnknownBlock(original_type=kind):
             return "unknown", kind
-        case _:  # a document, or a picture kept elsewhere
+        case _:  # a document, or an image without its data
             return "unknown", str(block.__struct_config__.tag)
 
 

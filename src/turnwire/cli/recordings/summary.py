@@ -42,7 +42,7 @@ class ToolSummary(Struct, omit_defaults=True):
 
 
 class TurnSummary(Struct, omit_defaults=True):
-    """One turn."""
+    """The summary of one turn."""
 
     number: int
     outcome: Outcome = "lost"  # until the end of the turn is read
