@@ -205,5 +205,5 @@ def test_a_working_directory_that_is_gone_is_told(
     told = tell("run", "--agent", QUICK, "x")
     assert (told.exit_code, told.stderr) == (
         2,
-        "turnwire: this directory is gone. Go to another one.\n",
+        "turnwire: the current directory was deleted. Change to another one.\n",
     )

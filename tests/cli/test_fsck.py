@@ -33,7 +33,7 @@ def lose_an_entry(database: Path) -> str:
 def test_without_conversations_there_is_nothing_to_look_at(tell: Tell, home: Path) -> None:
     ran = tell("fsck")
     assert ran.exit_code == 0
-    assert "nothing to look at" in ran.stdout
+    assert "nothing was checked" in ran.stdout
     assert tell("fsck", "--json").stdout == ""
     assert not home.exists()
 
@@ -41,7 +41,7 @@ def test_without_conversations_there_is_nothing_to_look_at(tell: Tell, home: Pat
 def test_a_sound_log_is_exit_code_0(database: Path, tell: Tell) -> None:
     ran = tell("fsck")
     assert ran.exit_code == 0
-    assert re.fullmatch(r"All is well: 1 conversation, \d+ entries\.\n", ran.stdout)
+    assert re.fullmatch(r"No damage: 1 conversation, \d+ entries\.\n", ran.stdout)
     assert lines(tell("fsck", "--json")) == []
 
 
@@ -129,7 +129,7 @@ def test_a_long_log_shows_how_far_it_is(database: Path, tell: Tell, home: Path) 
     shown = on_terminal("fsck", TURNWIRE_DATA_DIR=str(home))
     assert b"checking" in shown
     assert b"\xe2\x94\x81" in shown
-    assert b"All is well: 1 conversation, 25,000 entries." in shown
+    assert b"No damage: 1 conversation, 25,000 entries." in shown
     assert b"checking" not in on_terminal("fsck", "--json", TURNWIRE_DATA_DIR=str(home))
 
 

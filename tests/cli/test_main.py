@@ -100,7 +100,7 @@ class TestAFileThatCannotBeRead:
         result = run(*command, "")
         assert result.exit_code == 2
         assert result.stderr == (
-            "turnwire: no file was named. Name a recording, or give - for standard input.\n"
+            "turnwire: the file name is empty. Name a recording, or give - for standard input.\n"
         )
 
     def test_because_standard_input_is_closed(self, command: list[str]) -> None:
@@ -119,9 +119,7 @@ class TestAFileThatCannotBeRead:
         monkeypatch.setattr(Path, "open", refuse)
         result = run(*command, TEXT)
         assert result.exit_code == 2
-        said = (
-            f"turnwire: no permission to read {TEXT}. Ask its owner, or copy it to where you may.\n"
-        )
+        said = f"turnwire: no permission to read {TEXT}. Ask its owner for permission, or for a copy.\n"
         assert result.stderr == said
 
 
