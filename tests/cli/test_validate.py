@@ -253,7 +253,7 @@ def test_broken_rules_of_a_session_are_told_by_line_and_code(run: Run) -> None:
         "             `sequence` counts the frames of a connection: 1, 2, 3, ...\n"
         "  line 7     sequence_gap: 5 after 40\n"
         "  line 19    bad_line: not JSON: Input data was truncated\n"
-        "             Every line is a frame, or says who connects, speaks or closes.\n"
+        "             Every line is a frame, or one of connect, client, server and close.\n"
     )
 
 

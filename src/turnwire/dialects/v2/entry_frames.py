@@ -34,7 +34,7 @@ _Made: TypeAlias = tuple[type[f.Frame], Struct]  # the type of frame, and its pa
 def frame_of(
     entry: Message, message_sequence: int, conversation_id: str, trace_id: str | None
 ) -> f.Frame:
-    """Returns the durable frame of an entry. Its `sequence` is null: each connection has its own."""
+    """Returns the durable frame of an entry. Its `sequence` is null."""
     meta = known_meta(entry)
     kind, payload = _BY_ROLE[entry.role](entry.parts, meta, message_sequence)
     made: Callable[..., f.Frame] = kind

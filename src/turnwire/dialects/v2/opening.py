@@ -10,7 +10,7 @@ __all__ = ["hello", "replay_complete", "replayed"]
 
 
 def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> list[f.Frame]:
-    """Returns session.connected or session.resumed, and session.reset if the client's copy is void."""
+    """Returns the hello, and session.reset if the client's copy is void."""
     here = (conversation_id, None, None, now, None)
     kind = f.SessionResumed if start.resumed else f.SessionConnected
     out: list[f.Frame] = [kind(*here, info)]

@@ -19,7 +19,7 @@ __all__ = ["growth_frame"]
 def growth_frame(
     growth: Growth, conversation_id: str, turn_id: int | None, trace_id: str | None, now: str
 ) -> f.Frame:
-    """Returns the frame of a piece, or of another event that is not stored. Its `sequence` is null."""
+    """Returns the frame of a piece, or of another event that is not stored."""
     return _FRAMES[type(growth)](growth, conversation_id, turn_id, trace_id, now)
 
 

@@ -87,7 +87,7 @@ class ReplyReader:
     """
 
     def __init__(self, client_message_id: str, *, after: int) -> None:
-        """`client_message_id` names the message that begins the turn; `after` is the log's head before it."""
+        """`client_message_id`: the message that starts the turn; `after`: the log's head before."""
         self.cursor = after
         self._client_message_id = client_message_id
         self._turn_id: int | None = None
