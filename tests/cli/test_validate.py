@@ -93,8 +93,8 @@ def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[byt
         "  content    1 message, 1 block, 0 tools\n"
         "  unknown    novel (2), system/newer (1)\n"
         f"  line 14    block_left_open: block 0 of message {message}\n"
-        "             Every block stops before its message does, unless it is abandoned.\n"
-        "  line 22    bad_line: the line breaks off before its end\n"
+        "             Every block stops before its message, unless it is abandoned.\n"
+        "  line 22    bad_line: the line is cut off\n"
         "             Every line is a JSON object.\n"
     )
 
