@@ -170,9 +170,7 @@ def model(request: Request) -> Say | str:
 
 async def main(*, offline: bool, patience: float) -> None:
     """Plays all steps, and checks the result."""
-    logging.getLogger("turnwire.claude").setLevel(
-        logging.ERROR
-    )  # the failure of `clumsy` is expected
+    logging.getLogger("turnwire.claude").setLevel(logging.ERROR)  # `clumsy` fails as expected
     missing = None if offline else ClaudeAgent().unavailable()
     if missing is not None:
         raise SystemExit(f"{missing}\nOr run it without a key: {sys.argv[0]} --offline")
