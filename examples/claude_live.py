@@ -133,7 +133,7 @@ class Server:
                 os.kill(each.pid, signal.SIGKILL)
                 killed.append("its guard" if "python" in each.name else each.name)
         await self.process.wait()
-        while any(each.pid in running() for each in below):  # noqa: ASYNC110  # they tell nobody
+        while any(each.pid in running() for each in below):  # noqa: ASYNC110  # no event tells their end
             await asyncio.sleep(0.05)
         return killed
 

@@ -114,13 +114,13 @@ def story(
     """
     made: dict[str | None, tuple[int, int]] = {}  # call -> time and depth
     items = _timed(Voice(list(main)), 0, (0, 0), made)
-    elsewhere = {call for r in records if not r.is_side for call in r.calls} - made.keys()
+    other_calls = {call for r in records if not r.is_side for call in r.calls} - made.keys()
     order = _Order(voices)
     order.know(made)
-    order.know(elsewhere)
+    order.know(other_calls)
     for number, voice in enumerate(order, 1):
-        if voice.call in elsewhere:
-            elsewhere.update(voice.calls())
+        if voice.call in other_calls:
+            other_calls.update(voice.calls())
         else:
             items += _timed(voice, number, made.get(voice.call, (0, 1)), made)
         order.know(voice.calls())

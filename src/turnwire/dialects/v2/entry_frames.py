@@ -125,7 +125,7 @@ def _thinking(said: m.ThinkingPayload, meta: Meta, number: int) -> _Made:
 def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
     if call.is_question:
         return _request_input(call, meta, number)
-    elsewhere = call.raw_args_text is not None or call.blob is not None
+    is_in_other_field = call.raw_args_text is not None or call.blob is not None
     payload = p.ToolCall(
         call.tool_call_id,
         _message_id(meta, number),
@@ -134,7 +134,7 @@ def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
         call.tool_call_id,
         call.tool_name,
         call.tool_type,
-        None if elsewhere else call.arguments,
+        None if is_in_other_field else call.arguments,
         call.preview if call.raw_args_text is None else call.raw_args_text,
         None,
         meta.parent_tool_use_id,
