@@ -23,7 +23,11 @@ PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "C
 def files() -> list[str]:
     """The files of the repository that people read, without what a build has made."""
     listed = subprocess.run(
-        ["git", "ls-files", "--", *PLACES, *PAGES], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--", *PLACES, *PAGES],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [
         name
