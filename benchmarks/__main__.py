@@ -1,6 +1,6 @@
-"""Runs all benchmarks, each in a process of its own, and says at the end which targets were missed.
+"""Runs all benchmarks, each in its own process, and lists the missed targets at the end.
 
-python -m benchmarks [NAME ...]     all of them, or only the measurements with these names
+`python -m benchmarks [NAME ...]` runs all measurements, or only those with these names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PAGE = ["make", "--no-print-directory", "bench-web"]
 
 
 def main(names: list[str]) -> int:
-    """Returns 1 if a target was missed, or a part could not be run."""
+    """Returns 1 if a target was missed or a benchmark failed."""
     missed: list[str] = []
     commands = {part: [sys.executable, "-u", "-m", f"benchmarks.{part}", *names] for part in PARTS}
     if not names:
@@ -29,7 +29,7 @@ def main(names: list[str]) -> int:
 
 
 def _missed(part: str, command: list[str]) -> Iterator[str]:
-    """Runs one part, shows what it prints, and yields what it missed."""
+    """Runs one benchmark, prints its output, and yields its missed targets."""
     heading, said = "", False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,8 +1,8 @@
-"""What Turnwire adds to Claude Code: the real program, with a scripted model in a process of its own.
+"""Measures what Turnwire adds to Claude Code, with the real program and a scripted model.
 
-latency  from a line of the program to a follower's frame, beside the same with the `replay` agent
-cpu      a turn of 400 deltas, beside the same with a bare ClaudeSDKClient, the program included
-memory   of a conversation with a live program, and of one without
+- `latency`: from a line of the program to a follower's frame, compared with the `replay` agent.
+- `cpu`: a turn of 400 deltas, compared with a bare ClaudeSDKClient; both include the program.
+- `memory`: a conversation with a live program, and one without.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from turnwire.testing.model_api import claude_environment
 
 DELTAS = 400
 ROUNDS = 10
-WARM = 2  # rounds before that, in which programs become fast
+WARM = 2  # warm-up rounds, in which the programs reach their normal speed
 CONVERSATIONS = 3
 MIB = 1 << 20
-_models: set[int] = set()  # the processes that stand in for a model
+_models: set[int] = set()  # process ids of scripted models
 _WORD = re.compile(rb"w(\d{4})")
 
 
@@ -48,7 +48,7 @@ _WORD = re.compile(rb"w(\d{4})")
 
 @asynccontextmanager
 async def model(folder: Path, *, replies: int, delay: float) -> AsyncIterator[dict[str, str]]:
-    """A model that says numbered words, each a delta. What it costs is not measured."""
+    """Starts a model that says numbered words, each as one delta. Its cost is not measured."""
     text = "".join(f"w{number:04} " for number in range(DELTAS))
     block = {"type": "text", "text": text, "cuts": DELTAS, "delay": delay}
     script = folder / "script.json"
@@ -67,7 +67,7 @@ async def model(folder: Path, *, replies: int, delay: float) -> AsyncIterator[di
 
 @asynccontextmanager
 async def engine_with(folder: Path, agent: Agent) -> AsyncIterator[Engine]:
-    """An engine on a file."""
+    """Opens an engine on a file."""
     store = await SqliteStore.open(folder / f"{agent.name}.db")
     async with Engine(store, {agent.name: agent}) as engine:
         yield engine
@@ -75,7 +75,7 @@ async def engine_with(folder: Path, agent: Agent) -> AsyncIterator[Engine]:
 
 
 def claude(env: dict[str, str], **more: Any) -> ClaudeAgent:
-    """Claude, with as few tools as will do: what they cost is not ours."""
+    """Returns a Claude agent with as few tools as possible: their cost is not Turnwire's."""
     return ClaudeAgent(
         {"model": "claude-sonnet-4-5", "system_prompt": "x"}, env=env, titles=False, **more
     )
@@ -85,7 +85,7 @@ def claude(env: dict[str, str], **more: Any) -> ClaudeAgent:
 
 
 async def heard(talk: Talk) -> dict[int, float]:
-    """One turn; when each word was there."""
+    """Runs one turn, and returns the arrival time of each word."""
     there: dict[int, float] = {}
     async for frame in talk.follow():
         if isinstance(frame, f.SessionState) and not there:
@@ -101,12 +101,12 @@ async def heard(talk: Talk) -> dict[int, float]:
 
 
 def taken(said: dict[int, float], there: dict[int, float]) -> float:
-    """The way of a word, in seconds: the median of a turn."""
+    """Returns the median latency of the words of a turn, in seconds."""
     return statistics.median(there[word] - said[word] for word in there.keys() & said.keys())
 
 
 class Taps:
-    """When each word was there, as a line of the program or as what `replay` hands out."""
+    """Records when each word arrived, as a line of the program or as an event of `replay`."""
 
     def __init__(self) -> None:
         self.said: dict[int, float] = {}
@@ -114,7 +114,7 @@ class Taps:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Look at lines."""
+        """Records the lines of live sessions."""
 
         def tapped(session: ClaudeSession, lines: list[bytes]) -> list[bytes]:
             now = time.perf_counter()
@@ -130,7 +130,7 @@ class Taps:
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
-        """Look at events."""
+        """Records the events of replayed sessions."""
 
         def handed_out(session: LocalSession, *events: ev.NormalizedStreamEvent) -> None:
             now = time.perf_counter()
@@ -146,7 +146,7 @@ class Taps:
 
 
 async def latency(folder: Path) -> bool:
-    """The same words, live and from a recording of them, in turns."""
+    """Alternates live turns with replays of their recordings, and compares the latencies."""
     taps = Taps()
     pairs: list[tuple[float, float]] = []
     async with model(folder, replies=WARM + ROUNDS, delay=0.005) as env:
@@ -165,7 +165,7 @@ async def latency(folder: Path) -> bool:
                     pairs.append((ours, taken(taps.said, await heard(talk))))
     pairs = pairs[WARM:]
     ours, theirs = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
-    print(f"  a word's way: live {ours:.0f} us, replayed {theirs:.0f} us")
+    print(f"  latency of a word: live {ours:.0f} us, replayed {theirs:.0f} us")
     return judged("live / replayed", statistics.median(a / b for a, b in pairs), 1.3)
 
 
@@ -173,18 +173,18 @@ async def latency(folder: Path) -> bool:
 
 
 class Spent(NamedTuple):
-    """Seconds of processor time."""
+    """Processor time in seconds."""
 
-    own: float  # of the server, with its guards
+    own: float  # of the server with its guard processes
     program: float  # of Claude Code
 
 
 def spent() -> Spent:
-    """By this process and by everything below it, but for the model."""
+    """Returns the processor time of this process and its descendants, without the model."""
     own, program = time.process_time(), 0.0
     for process in descendants_of(os.getpid(), running()):
         if process.pid not in _models and not process.dead:
-            # The processor clock of another process; /proc has it in hundredths only.
+            # Reads the CPU clock of another process; /proc only has hundredths of a second.
             seconds = time.clock_gettime((~process.pid << 3) | 2)
             if process.name == "claude":
                 program += seconds
@@ -195,7 +195,7 @@ def spent() -> Spent:
 
 @asynccontextmanager
 async def bare(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """What people write without Turnwire: every message is taken, and that is all."""
+    """Runs turns with a bare SDK client that reads every message, and does nothing else."""
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
     options = ClaudeAgentOptions(
@@ -217,7 +217,7 @@ async def bare(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], 
 
 @asynccontextmanager
 async def ours(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """The same with a log, frames and a follower."""
+    """Runs the same turns with a log, frames and a follower."""
     async with engine_with(folder, claude(env)) as engine:
         talk = await engine.create("claude", cwd=str(folder))
 
@@ -237,8 +237,8 @@ SIDES = {"_bare": bare, "_ours": ours}
 
 
 async def take_turns(who: str, folder: Path) -> None:
-    """A turn for each line of standard input; what it took is a line of standard output."""
-    # So fast that it comes in batches, so slow that a delta is a delta.
+    """Runs one turn for each line of standard input, and prints the time it took."""
+    # The delay is short enough for batches, and long enough to keep deltas separate.
     async with (
         model(folder, replies=WARM + ROUNDS, delay=0.001) as env,
         SIDES[who](folder, env) as turn,
@@ -251,14 +251,14 @@ async def take_turns(who: str, folder: Path) -> None:
 
 
 class Side:
-    """One of the two, in a process of its own, so that neither pays for the other."""
+    """One of the two variants in its own process, so that neither affects the other."""
 
     def __init__(self, who: str) -> None:
         command = [sys.executable, "-m", "benchmarks.claude", who]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def turn(self) -> Spent:
-        """One turn."""
+        """Runs one turn."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"go\n")
@@ -266,14 +266,14 @@ class Side:
         return Spent(*json.loads(self._process.stdout.readline()))
 
     def end(self) -> None:
-        """No more turns."""
+        """Ends the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
 
 
 async def cpu(folder: Path) -> bool:
-    """Turn about, so that whatever else the machine does hits both; the median of the ratios."""
+    """Alternates turns of both variants, so that other load affects both; uses median ratios."""
     sides = [Side(who) for who in SIDES]
     pairs = [[side.turn() for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
     for side in sides:
@@ -282,9 +282,9 @@ async def cpu(folder: Path) -> bool:
         own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
         print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Claude Code")
     added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
-    beside = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
+    in_server = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
     met = judged("added / bare, all included", statistics.median(added), 0.15)
-    print(f"  {'of that in the server':<34}{statistics.median(beside):7.2f}")
+    print(f"  {'of that in the server':<34}{statistics.median(in_server):7.2f}")
     return met
 
 
@@ -292,17 +292,17 @@ async def cpu(folder: Path) -> bool:
 
 
 def our_memory() -> int:
-    """Bytes of this process."""
+    """Returns the memory of this process in bytes."""
     return memory_of([running()[os.getpid()]])
 
 
 async def memory(folder: Path) -> bool:
-    """For orientation: the program is not ours."""
+    """Prints the memory for orientation only: most of it belongs to the program."""
     async with (
         model(folder, replies=CONVERSATIONS + 1, delay=0.0) as env,
         engine_with(folder, claude(env)) as engine,
     ):
-        await heard(await engine.create("claude", cwd=str(folder)))  # what is made once is made
+        await heard(await engine.create("claude", cwd=str(folder)))  # warm-up
         before = our_memory()
         for _ in range(CONVERSATIONS):
             await heard(await engine.create("claude", cwd=str(folder)))

@@ -1,19 +1,19 @@
-"""What the pure chain costs: ratios measured in interleaved runs on the same lines.
+"""Measures the pure chain: ratios of interleaved runs on the same lines.
 
     turnwire  line -> typed -> event -> UI event -> RPC bytes
-    v2        line -> typed -> event -> step or growing piece -> frame -> v2 bytes, as a server does it
-    v2 single the same, but each event by itself: no two pieces of a text are joined
+    v2        line -> typed -> event -> step or partial -> frame -> v2 bytes, as in a server
+    v2 single the same, but each event alone: no two deltas of a text are joined
     usual     json -> claude_agent_sdk's parse_message -> ag-ui-protocol's EventEncoder
-    floor     msgspec alone: a line decoded to its struct, one envelope encoded around it
-    bare      msgspec alone, and the line only skipped over
+    floor     msgspec alone: decodes a line to its struct, and encodes one envelope around it
+    bare      msgspec alone, and the line is only skipped
 
-All but the last two pass on everything that they understand, system messages included.
+All chains except the last two forward everything that they understand, including system messages.
 
-The lines are those of the recordings, which have many short turns; and, separately, a stream of which
-three quarters are pieces of texts, which is what users have.
+The lines come from the recordings, which have many short turns. A second run uses a stream with
+three quarters of deltas, as users have it.
 
-Then what a frame costs a client at the end of a long conversation, against the beginning; and the
-memory it takes to convert a large stream. Neither must grow.
+Two more measurements must not grow: the cost of a frame at the end of a long conversation, compared
+with its beginning; and the memory to convert a large stream.
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ OtherMessages: Any = Union[  # noqa: UP007 (made from a tuple)
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "claude"
 LINES = 20_000
 ROUNDS = 9
-BATCH = 256  # about what `turnwire convert` reads at once
+BATCH = 256  # about as many lines as `turnwire convert` reads at once
 
 
 IDS = re.compile(rb'(?<=")(?=msg_|toolu_)|(?<="uuid":")|(?<="request_id":")')
 
 
 def recorded_lines(count: int) -> list[bytes]:
-    """The recorded streams one after the other, again and again, up to `count` lines.
+    """Returns the recorded streams, repeated up to `count` lines.
 
-    Each time all ids are other ones: what was said before must not pass for a repeat.
+    Each repetition has new ids, so that no line counts as a repeat of an earlier one.
     """
     recorded = [
         path.read_bytes().splitlines()
@@ -108,11 +108,11 @@ def recorded_lines(count: int) -> list[bytes]:
 
 
 def delta_lines(count: int) -> list[bytes]:
-    """The recorded streams with more pieces in each text: three lines of four are such pieces."""
+    """Returns the recorded streams with more deltas: three of four lines are deltas."""
     recorded = recorded_lines(count)
     pieces = sum(PIECE in raw for raw in recorded)
     others = len(recorded) - pieces
-    each, more = divmod(3 * others, pieces)  # how often each piece comes
+    each, more = divmod(3 * others, pieces)  # how often each delta is repeated
     lines: list[bytes] = []
     for raw in recorded:
         if PIECE not in raw:
@@ -134,7 +134,7 @@ encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def turnwire_chain(lines: list[bytes]) -> int:
-    """Ours, as `turnwire convert --to rpc` runs it."""
+    """Runs Turnwire's chain as `turnwire convert --to rpc` does."""
     adapter, ui_adapter = claude.ClaudeStreamAdapter(), UiStreamAdapter()
     bridge = rpc.RpcBridge(system=True)
     size = 0
@@ -145,7 +145,10 @@ def turnwire_chain(lines: list[bytes]) -> int:
 
 
 def v2_chain(lines: list[bytes]) -> int:
-    """Ours, as a server runs it. Pieces of a text that are there together join."""
+    """Runs Turnwire's chain as a server does.
+
+    Deltas of a text that are ready together are joined.
+    """
     adapter, live = claude.ClaudeStreamAdapter(), Live()
     for batch in batches(lines):
         live.take(adapter.feed_all([claude.decode(raw) for raw in batch]))
@@ -153,7 +156,7 @@ def v2_chain(lines: list[bytes]) -> int:
 
 
 def v2_single_chain(lines: list[bytes]) -> int:
-    """The same for a stream so slow that no two pieces are ever there together."""
+    """Runs the same chain for a stream so slow that no two deltas are ready together."""
     adapter, live = claude.ClaudeStreamAdapter(), Live()
     for batch in batches(lines):
         for event in adapter.feed_all([claude.decode(raw) for raw in batch]):
@@ -170,10 +173,10 @@ class Live:
         self._hearing = Hearing(Channel(self._state), ids.__next__, is_owners=True, modes=())
         self._projector = V2Projector("conversation")
         self._number = 0
-        self.size = 0  # bytes that the client was sent
+        self.size = 0  # bytes that were sent to the client
 
     def take(self, events: list[NormalizedStreamEvent]) -> list[Sent]:
-        """What the agent has said. Each frame is written once, and numbered for the client."""
+        """Takes events of the agent. Each frame is encoded once, and numbered for the client."""
         heard = self._hearing.take(self._state, events, 1_700_000_000_000)
         self._state = heard.state
         told = self._projector.project(heard.happened)
@@ -184,7 +187,7 @@ class Live:
 
 
 def usual_chain(lines: list[bytes]) -> int:
-    """What a careful team writes with the SDK's parser and ag-ui's encoder."""
+    """Runs the chain that a careful team writes with the SDK's parser and ag-ui's encoder."""
     encoder = EventEncoder()
     size = 0
     for batch in batches(lines):
@@ -195,13 +198,13 @@ def usual_chain(lines: list[bytes]) -> int:
 
 
 def batches(lines: list[bytes]) -> Iterator[list[bytes]]:
-    """What is ready together is taken together, stage by stage, in all chains alike."""
+    """Yields the lines in batches: all chains process a batch stage by stage."""
     for start in range(0, len(lines), BATCH):
         yield lines[start : start + BATCH]
 
 
 def ag_ui_events(message: object) -> Iterator[BaseEvent]:
-    """SDK messages as AG-UI events, in the plainest way."""
+    """Yields an SDK message as AG-UI events, in the simplest way."""
     match message:
         case StreamEvent():
             inner = message.event
@@ -265,7 +268,7 @@ def ag_ui_events(message: object) -> Iterator[BaseEvent]:
 
 
 class Envelope(msgspec.Struct, gc=False):
-    """The least that has to be written about a line for it to be of use to a client."""
+    """The minimum output for a line that is useful to a client."""
 
     type: str
     sequence: int
@@ -273,7 +276,7 @@ class Envelope(msgspec.Struct, gc=False):
 
 
 def floor_chain(lines: list[bytes]) -> int:
-    """The floor: msgspec alone. Each line decoded to its struct, one envelope encoded around it."""
+    """Runs the floor: msgspec decodes each line to its struct, and encodes one envelope."""
     decode_system = msgspec.json.Decoder(SystemMessages).decode
     decode_other = msgspec.json.Decoder(OtherMessages).decode
     size = 0
@@ -287,7 +290,7 @@ def floor_chain(lines: list[bytes]) -> int:
 
 
 class Head(msgspec.Struct, gc=False):
-    """What a program reads that looks at nothing but the top of a line."""
+    """The input of a program that reads only the top level of a line."""
 
     type: str = ""
     session_id: str | None = None
@@ -295,7 +298,7 @@ class Head(msgspec.Struct, gc=False):
 
 
 class BareEnvelope(msgspec.Struct, gc=False):
-    """What it writes that understands nothing."""
+    """The output of a program that does not understand the line."""
 
     type: str
     sequence: int
@@ -303,7 +306,7 @@ class BareEnvelope(msgspec.Struct, gc=False):
 
 
 def bare_chain(lines: list[bytes]) -> int:
-    """Below the floor, for orientation: the line skipped over, not typed."""
+    """Runs below the floor, for orientation: the line is skipped, not decoded."""
     decode = msgspec.json.Decoder(Head).decode
     size = 0
     for batch in batches(lines):
@@ -316,7 +319,7 @@ def bare_chain(lines: list[bytes]) -> int:
 
 
 def seconds(chain: Callable[[list[bytes]], int], lines: list[bytes]) -> float:
-    """Processor seconds of one pass."""
+    """Returns the processor seconds of one pass."""
     gc.collect()
     start = time.process_time()
     chain(lines)
@@ -324,7 +327,10 @@ def seconds(chain: Callable[[list[bytes]], int], lines: list[bytes]) -> float:
 
 
 def speed(lines: list[bytes], of_usual: dict[str, float]) -> bool:
-    """Print the ratios; say whether all targets are met. `of_usual`: how much of it each may take."""
+    """Prints the ratios, and returns whether all targets are met.
+
+    `of_usual` has the maximum ratio of each chain to `usual`.
+    """
     chains = {
         "turnwire": turnwire_chain,
         "v2": v2_chain,
@@ -364,7 +370,7 @@ FRAMES, SAMPLE, VIEW_ROUNDS = 100_000, 10_000, 5
 
 
 def growth() -> bool:
-    """Print what a frame costs in a long conversation; say whether it stays what it was."""
+    """Prints the cost of a frame in a long conversation, and returns whether it stays constant."""
     adapter, live, ui_adapter = claude.ClaudeStreamAdapter(), Live(), UiStreamAdapter()
     bridge = rpc.RpcBridge()
     frames: list[Any] = []
@@ -376,14 +382,14 @@ def growth() -> bool:
         if min(len(frames), len(messages)) >= FRAMES:
             break
     gc.collect()
-    gc.freeze()  # what is fed is not what is measured
+    gc.freeze()  # exclude the input from garbage collection during the measurement
     met = [growth_of("v2", ViewReducer, frames), growth_of("rpc", rpc.Transcript, messages)]
     gc.unfreeze()
     return all(met)
 
 
 def growth_of(name: str, new: Callable[[], Any], fed: list[Any]) -> bool:
-    """The last frames of a conversation against its first ones."""
+    """Compares the last frames of a conversation with its first ones."""
     first, between, last = (
         fed[:SAMPLE],
         fed[SAMPLE : FRAMES - SAMPLE],
@@ -403,7 +409,7 @@ def growth_of(name: str, new: Callable[[], Any], fed: list[Any]) -> bool:
 
 
 def seconds_of(apply: Callable[[Any], None], fed: list[Any]) -> float:
-    """Processor seconds of applying all of it."""
+    """Returns the processor seconds of applying all frames."""
     start = time.process_time()
     for each in fed:
         apply(each)
@@ -411,7 +417,7 @@ def seconds_of(apply: Callable[[Any], None], fed: list[Any]) -> float:
 
 
 def peak_mib(size: int, folder: Path) -> float:
-    """Peak memory of a process of its own that converts a stream of about `size` bytes."""
+    """Returns the peak memory of a process that converts a stream of about `size` bytes."""
     stream = folder / f"{size}.jsonl"
     chunk = b"\n".join(recorded_lines(1000)) + b"\n"
     with stream.open("wb") as file:
@@ -424,7 +430,7 @@ def peak_mib(size: int, folder: Path) -> float:
 
 
 def convert(path: str) -> None:
-    """Run `turnwire convert --to rpc` on the file and print this process's peak memory in KiB."""
+    """Runs `turnwire convert --to rpc` on the file, and prints the peak memory in KiB."""
     from turnwire.cli.main import main
 
     with Path("/dev/null").open("w") as nowhere:
@@ -437,7 +443,7 @@ def convert(path: str) -> None:
 
 
 def memory() -> bool:
-    """Print how peak memory grows with the stream; say whether the target is met."""
+    """Prints how peak memory grows with the stream, and returns whether the target is met."""
     with tempfile.TemporaryDirectory() as folder:
         small = peak_mib(100_000_000, Path(folder))
         large = peak_mib(1_000_000_000, Path(folder))
@@ -447,12 +453,12 @@ def memory() -> bool:
 
 
 def run() -> int:
-    """Everything; 1 if a target is missed."""
+    """Runs all measurements. Returns 1 if a target is missed."""
     logging.disable()
     print(f"speed: {LINES} recorded lines, median of {ROUNDS} interleaved rounds")
     fast = speed(recorded_lines(LINES), {"turnwire": 0.25, "v2": 0.35})
     lines = delta_lines(LINES)
-    print(f"speed: {len(lines)} lines, three quarters of them pieces of texts")
+    print(f"speed: {len(lines)} lines, three quarters of them deltas")
     fast &= speed(lines, {"turnwire": 0.25, "v2": 0.25})
     print(f"views: a conversation of {FRAMES} frames, median of {VIEW_ROUNDS} rounds")
     steady = growth()

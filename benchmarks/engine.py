@@ -1,8 +1,8 @@
-"""What the engine costs: a conversation in which nothing happens, and a word on its way to a reader.
+"""Measures the engine: the memory of an idle conversation, and the cost of a delta.
 
-idle     conversations that have talked and rest: bytes and tasks that each of them keeps
-delta    processor time of one piece of a text, from the agent's event to a follower's frame
-saving   processor time of turns whose text is saved while it grows, against turns without that
+- `idle`: bytes and tasks that each idle conversation keeps after a turn.
+- `delta`: processor time of one delta, from the agent's event to a follower's frame.
+- `saving`: processor time of turns with saved partials, compared with turns without.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ CONVERSATIONS = 300
 DELTAS = 5000
 ROUNDS = 5
 SAVED_PIECES = 320
-PIECE_SECONDS = 0.01  # between two of them
-TALKS = 4  # at once
+PIECE_SECONDS = 0.01  # between two deltas
+TALKS = 4  # concurrent conversations
 PAIRS = 12
 KIB = 1024
 WHOSE = ("bench", "session-1", None, None)
 
 
 class Talker:
-    """An agent that says the same piece again and again, so many at once."""
+    """An agent that repeats the same delta, with a number of deltas in each batch."""
 
     name = "talker"
     capabilities = AgentCapabilities()
@@ -49,19 +49,19 @@ class Talker:
     def __init__(self, together: int, pieces: int = DELTAS, pause: float = 0) -> None:
         self._together = together
         self._pieces = pieces
-        self._pause = pause  # seconds before each, so that none is ready together with another
+        self._pause = pause  # seconds before each delta, so that no two deltas are ready together
 
     def unavailable(self) -> str | None:
-        """It is always there."""
+        """Returns None: the agent is always available."""
         return None
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """A session."""
+        """Opens a session."""
         return TalkerSession(self._together, self._pieces, self._pause)
 
 
 class TalkerSession(LocalSession):
-    """See Talker."""
+    """A session of Talker."""
 
     native_session_id = "session-1"
 
@@ -72,7 +72,7 @@ class TalkerSession(LocalSession):
         self._pause = pause
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Talk."""
+        """Starts the answer."""
         self._start(self._talk(turn_uuid))
 
     async def _talk(self, message: str) -> None:
@@ -98,14 +98,14 @@ class TalkerSession(LocalSession):
         )
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """It asks nothing."""
+        """Does nothing: the agent asks no questions."""
 
     async def interrupt(self) -> None:
-        """It does not listen."""
+        """Does nothing: the agent ignores interrupts."""
 
 
 async def turn_of(talk: Talk, text: str) -> None:
-    """Say something, and follow until it was answered."""
+    """Sends a message, and follows the conversation until the turn has ended."""
     async with aclosing(talk.follow()) as frames:
         await anext(frames)
         await talk.send(text)
@@ -115,7 +115,7 @@ async def turn_of(talk: Talk, text: str) -> None:
 
 
 async def idle(folder: Path) -> bool:
-    """Let many talk, and see what is left of them when they rest."""
+    """Runs turns in many conversations, and measures what they keep when they are idle."""
     store = await SqliteStore.open(folder / "idle.db")
     settings = EngineSettings(agent_idle=0.001)
     async with Engine(store, {"demo": DemoAgent(delay=0)}, settings=settings) as engine:
@@ -127,7 +127,7 @@ async def idle(folder: Path) -> bool:
             while others := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(others, timeout=0.1)
 
-        await talked(50)  # what is made once is made now
+        await talked(50)  # warm-up
         tracemalloc.start()
         gc.collect()
         before, _ = tracemalloc.get_traced_memory()
@@ -138,13 +138,13 @@ async def idle(folder: Path) -> bool:
         tasks = len(asyncio.all_tasks()) - 1
     await store.close()
     each = (after - before) / CONVERSATIONS
-    print(f"  {CONVERSATIONS} conversations that rest")
+    print(f"  {CONVERSATIONS} idle conversations")
     met = judged("tasks", tasks, 0)
     return judged("bytes for each", each, 2 * KIB) and met
 
 
 async def delta(folder: Path) -> bool:
-    """One follower, in this process, who only counts."""
+    """Measures deltas with one follower in this process that only counts frames."""
     store = await SqliteStore.open(folder / "delta.db")
     agents: dict[str, Agent] = {"one": Talker(1), "many": Talker(50)}
     async with Engine(store, agents) as engine:
@@ -161,7 +161,7 @@ async def delta(folder: Path) -> bool:
 
 
 async def saving(folder: Path) -> bool:
-    """The same turns with and without saving, by turns: what else the machine does hits both."""
+    """Alternates turns with and without saving, so that other load affects both."""
     talker = Talker(1, SAVED_PIECES, PIECE_SECONDS)
     engines: dict[bool, Engine] = {}
     async with AsyncExitStack() as stack:
@@ -181,7 +181,7 @@ async def saving(folder: Path) -> bool:
         await took(True)
         times: dict[bool, list[float]] = {True: [], False: []}
         for number in range(PAIRS):
-            first = number % 2 == 0  # in the next pair the other one goes first
+            first = number % 2 == 0  # the order alternates from pair to pair
             for is_saved in (first, not first):
                 times[is_saved].append(await took(is_saved))
     saved, not_saved = sum(times[True]), sum(times[False])

@@ -1,7 +1,7 @@
-"""The event loop's longest pause, while one client sends what is meant to hold it.
+"""Measures the event loop's longest pause while one client sends expensive input.
 
-The server is a process of its own, and its watchdog measures. Each input is sent a few times; the figure is
-the best of them, because everything else that the machine does only makes a pause longer.
+The server runs in its own process, and its watchdog measures. Each input is sent a few times. The
+result is the shortest of the longest pauses, because other load can only make a pause longer.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from turnwire.ports import Agent
 
 TARGET = 50.0  # milliseconds
 ROUNDS = 3
-ENOUGH = 500.0  # milliseconds: what takes longer is not sent again
-EXACT = 0.01  # seconds: the threshold of the watchdog, which measures to a quarter of it
-SETTLE = 0.3  # seconds for what goes on after an answer
+ENOUGH = 500.0  # milliseconds: a slower input is not sent again
+EXACT = 0.01  # seconds: the threshold of the watchdog, whose resolution is a quarter of it
+SETTLE = 0.3  # seconds for work that continues after an answer
 FRAME = (1 << 20) - 300  # bytes, with room for the envelope
 BLOB = 10_000_000
 
@@ -45,7 +45,7 @@ class Server:
         self._count = 0
 
     async def longest(self) -> tuple[float, float]:
-        """Return the longest pause since the last call, and the loop's own work in it, in milliseconds."""
+        """Returns the longest pause since the last call and the loop's work in it, in ms."""
         await asyncio.sleep(SETTLE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -54,7 +54,7 @@ class Server:
         return float(pause), float(work)
 
     def new_id(self) -> str:
-        """Return an id that was not used before."""
+        """Returns an unused id."""
         self._count += 1
         return f"hostile-{self._count}"
 
@@ -67,7 +67,10 @@ class Server:
         *,
         encoded: bool = False,
     ) -> tuple[int, bytes]:
-        """Return the status and the body. `encoded`: the body has the form of chunks already."""
+        """Returns the status and the body.
+
+        `encoded` means that the body is already split into chunks.
+        """
         place = urlsplit(self.url)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         length = "Transfer-Encoding: chunked" if encoded else f"Content-Length: {len(body)}"
@@ -78,7 +81,7 @@ class Server:
         try:
             writer.write(head.encode() + body)
             answer = await reader.read()
-        except ConnectionError:  # it was refused before all of it was read
+        except ConnectionError:  # the server refused the request before it had read all of it
             return 0, b""
         finally:
             writer.close()
@@ -86,7 +89,7 @@ class Server:
         return int(first.split()[1]) if first else 0, rest
 
     async def begin(self) -> str:
-        """Begin a conversation."""
+        """Creates a conversation."""
         status, body = await self.http(
             "POST", "/api/conversations", b'{"agent":"demo","options":{"delay":0}}'
         )
@@ -95,7 +98,7 @@ class Server:
 
     @asynccontextmanager
     async def socket(self, path: str) -> AsyncIterator[ClientConnection]:
-        """Open a WebSocket."""
+        """Opens a WebSocket."""
         async with connect(
             self.url.replace("http", "ws", 1) + path,
             additional_headers={"Authorization": f"Bearer {self.token}"},
@@ -107,14 +110,14 @@ class Server:
 
     @asynccontextmanager
     async def v2(self) -> AsyncIterator[ClientConnection]:
-        """Follow a new conversation over protocol v2."""
+        """Follows a new conversation over protocol v2."""
         path = f"/ws/conversations/{await self.begin()}?protocol=v2"
         async with self.socket(path) as socket:
             await until(socket, "session.state")
             yield socket
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a WebSocket on which any bytes can be sent."""
+        """Opens a WebSocket that can send arbitrary bytes."""
         place = urlsplit(self.url)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         key = b64encode(os.urandom(16)).decode()
@@ -132,7 +135,7 @@ Input: TypeAlias = Callable[[Server], Awaitable[str]]
 
 
 async def until(socket: ClientConnection, *words: str) -> dict[str, Any]:
-    """Return the first frame with one of these words in it."""
+    """Returns the first frame that contains one of these words."""
     async with asyncio.timeout(60):
         while True:
             text = str(await socket.recv())
@@ -144,7 +147,7 @@ async def until(socket: ClientConnection, *words: str) -> dict[str, Any]:
 
 
 def frame(make: Callable[[str], str]) -> Input:
-    """Send a frame of protocol v2 that is made with an id."""
+    """Returns an input that sends a v2 frame, made with a new id."""
 
     async def send(server: Server) -> str:
         own_id = server.new_id()
@@ -157,13 +160,13 @@ def frame(make: Callable[[str], str]) -> Input:
 
 
 async def answer_to(socket: ClientConnection) -> str:
-    """Return how a frame was answered, in one word."""
+    """Returns the result of a frame in one word."""
     told = await until(socket, '.ack"', "session.error")
     return str(told["payload"].get("code") or "taken")
 
 
 def message(content: str) -> Input:
-    """Send a message, with this JSON as its content."""
+    """Returns an input that sends a message with this JSON as its content."""
 
     def make(own_id: str) -> str:
         head = f'{{"type":"user.message","client_message_id":"{own_id}","payload":{{"content":'
@@ -173,12 +176,15 @@ def message(content: str) -> Input:
 
 
 def in_control(value: str) -> Input:
-    """Send this JSON in a frame that nothing is known of."""
+    """Returns an input that sends this JSON in a frame of unknown type."""
     return frame(lambda own_id: f'{{"type":"x","client_message_id":"{own_id}","payload":{value}}}')
 
 
 def rpc(call: str, *, first: bool = True) -> Input:
-    """Send a call over RPC. `first`: in a conversation."""
+    """Returns an input that sends an RPC call.
+
+    `first` means that a conversation is opened first.
+    """
 
     async def send(server: Server) -> str:
         own_id = server.new_id()
@@ -196,7 +202,7 @@ def rpc(call: str, *, first: bool = True) -> Input:
 
 
 def permission(value: str) -> Input:
-    """Allow a call of a tool, with this JSON as its changed input."""
+    """Returns an input that allows a tool call, with this JSON as its changed input."""
 
     async def send(server: Server) -> str:
         async with server.v2() as socket:
@@ -215,7 +221,10 @@ def permission(value: str) -> Input:
 
 
 def bytes_on_a_socket(data: bytes, end: bytes) -> Input:
-    """Send these bytes on an open WebSocket, then some that are answered or end it."""
+    """Returns an input that sends bytes on a WebSocket.
+
+    `end` has bytes that the server answers, or that end the connection.
+    """
 
     async def send(server: Server) -> str:
         reader, writer = await server.raw()
@@ -236,7 +245,7 @@ def bytes_on_a_socket(data: bytes, end: bytes) -> Input:
 
 
 def ws(opcode: int, payload: bytes = b"") -> bytes:
-    """Return a WebSocket frame of a client, with a mask that changes nothing."""
+    """Returns a WebSocket frame of a client, with a mask of zeros."""
     return bytes((opcode, 0x80 | len(payload))) + bytes(4) + payload
 
 
@@ -244,7 +253,10 @@ def ws(opcode: int, payload: bytes = b"") -> bytes:
 
 
 def request(method: str, path: str, body: bytes, kind: str = "application/json") -> Input:
-    """Send a request. `ID` in the path is a conversation."""
+    """Returns an input that sends a request.
+
+    `ID` in the path is replaced by a conversation's id.
+    """
 
     async def send(server: Server) -> str:
         where = path.replace("ID", await server.begin()) if "ID" in path else path
@@ -256,7 +268,7 @@ def request(method: str, path: str, body: bytes, kind: str = "application/json")
 
 
 def chunks(body: bytes) -> Input:
-    """Send a request whose body comes in chunks of one byte."""
+    """Returns an input that sends a request body in chunks of one byte."""
 
     async def send(server: Server) -> str:
         await server.longest()
@@ -268,7 +280,10 @@ def chunks(body: bytes) -> Input:
 
 
 def headers(line: str, path: str = "/healthz") -> Input:
-    """Send as many headers as a server takes, without a token. `PORT` in them is the server's."""
+    """Returns an input that sends the maximum size of headers, without a token.
+
+    `PORT` in the headers is replaced by the server's port.
+    """
 
     async def send(server: Server) -> str:
         place = urlsplit(server.url)
@@ -289,7 +304,7 @@ def headers(line: str, path: str = "/healthz") -> Input:
 
 
 async def search(server: Server) -> str:
-    """Look for 16 kB of words in a long message that has them at its end."""
+    """Searches for 16 kB of words in a long message that has them at its end."""
     async with server.v2() as socket:
         await say(socket, server, json.dumps("ab " * 20_000 + "zq"))
         await until(socket, '"assistant.complete"')
@@ -299,14 +314,14 @@ async def search(server: Server) -> str:
 
 
 async def say(socket: ClientConnection, server: Server, content: str) -> str:
-    """Send a message, with this JSON as its content."""
+    """Sends a message with this JSON as its content."""
     head = f'{{"type":"user.message","client_message_id":"{server.new_id()}","payload":'
     await socket.send(f'{head}{{"content":{content}}}}}')
     return await answer_to(socket)
 
 
 async def queue(server: Server) -> str:
-    """Have as many of the longest messages wait as may, while a question is open."""
+    """Fills the queue with messages of maximum size while a question is open."""
     async with server.v2() as socket:
         await say(socket, server, '"permission"')
         await until(socket, '"assistant.permission_request"')
@@ -315,7 +330,7 @@ async def queue(server: Server) -> str:
 
 
 async def fetch_blob(server: Server) -> str:
-    """Read the largest blob."""
+    """Reads the largest blob."""
     status, body = await server.http("POST", "/api/blobs", os.urandom(BLOB), "image/png")
     assert status == 201, body
     await server.longest()
@@ -323,16 +338,16 @@ async def fetch_blob(server: Server) -> str:
     return str(status)
 
 
-# --- all of them ----------------------------------------------------------------------------------
+# --- all inputs -----------------------------------------------------------------------------------
 
 
 def filled(piece: str, between: str = ",", size: int = FRAME) -> str:
-    """Return this piece as often as there is room for it."""
+    """Returns this piece, repeated up to the size."""
     return between.join([piece] * (size // (len(piece.encode()) + len(between))))
 
 
 def keys(size: int = FRAME) -> str:
-    """Return an object with as many keys as there is room for."""
+    """Returns an object with as many keys as fit in the size."""
     pairs = (f'"{n:x}":0' for n in range(size))
     told: list[str] = []
     while size > 0:
@@ -342,22 +357,22 @@ def keys(size: int = FRAME) -> str:
 
 
 def a_list(piece: str, size: int = FRAME) -> str:
-    """Return a list that has this piece as often as there is room for it."""
+    """Returns a list of this piece, repeated up to the size."""
     return f"[{filled(piece, size=size)}]"
 
 
 def a_text(piece: str, size: int = FRAME) -> str:
-    """Return a text that has this piece as often as there is room for it."""
+    """Returns a text of this piece, repeated up to the size."""
     return f'"{filled(piece, "", size)}"'
 
 
 LISTS = a_list("[]")
 CONTROLS = a_text("\\u0001")
-LESS = FRAME - 200  # bytes, where the envelope is larger
+LESS = FRAME - 200  # bytes, for a larger envelope
 BEAT = ws(0x81, b'{"type":"session.heartbeat","client_message_id":"a","payload":{}}')
 
 INPUTS: dict[str, Input] = {
-    # Structure without end.
+    # Unlimited structure.
     "empty lists": in_control(LISTS),
     "empty objects": in_control(a_list("{}")),
     "nested lists": in_control(a_list("[" * 60 + "]" * 60)),
@@ -374,14 +389,14 @@ INPUTS: dict[str, Input] = {
     "changed input, lists": permission(f'{{"a":{a_list("[]", LESS)}}}'),
     "changed input, keys": permission(keys(LESS)),
     "changed input, text": permission(f'{{"a":{a_text("x", LESS)}}}'),
-    # As much structure as is allowed.
+    # The maximum allowed structure.
     "allowed: lists": permission(f'{{"a":{a_list("[]", 29_900)}}}'),
     "allowed: numbers": permission(f'{{"a":{a_list("0", 39_900)}}}'),
     "allowed: keys": permission(keys(160_000)),
     "allowed: texts": permission(f'{{"a":{a_list(a_text("x", 45), 950_000)}}}'),
     "allowed: parts": message(a_list('{"type":"text","text":"x"}', 175_000)),
     "many files": message(a_list('{"type":"file_ref","path":"%s"}' % ("a/" * 55), 800_000)),
-    # The longest messages that are meant well.
+    # The longest legitimate messages.
     "text": message(a_text("word ")),
     "text, Chinese": message(a_text("中文")),
     "text, emoji": message(a_text("🙂")),
@@ -434,7 +449,7 @@ INPUTS: dict[str, Input] = {
 
 
 async def hostile(folder: Path) -> bool:
-    """Send every input, or those that were named, and print the longest pause of each."""
+    """Sends every input, or the named ones, and prints the longest pause of each."""
     wanted = [name for name in INPUTS if name in sys.argv[1:]] or list(INPUTS)
     worst = 0.0
     async with other_process(folder) as server:
@@ -455,7 +470,7 @@ async def hostile(folder: Path) -> bool:
 
 @asynccontextmanager
 async def other_process(folder: Path) -> AsyncIterator[Server]:
-    """Start a server in a process of its own."""
+    """Starts a server in its own process."""
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "benchmarks.hostile", "--serve", str(folder)],
         stdin=asyncio.subprocess.PIPE,
@@ -471,8 +486,8 @@ async def other_process(folder: Path) -> AsyncIterator[Server]:
 
 
 async def serve(folder: Path) -> None:
-    """Be that process: for each line that comes, print the longest pause since the last one."""
-    logging.getLogger("turnwire").setLevel(logging.CRITICAL)  # the table says it
+    """Runs the server. For each line of stdin, prints the longest pause since the last line."""
+    logging.getLogger("turnwire").setLevel(logging.CRITICAL)  # the table reports the pauses already
     agents: dict[str, Agent] = {"demo": DemoAgent(delay=0)}
     async with serving(
         folder, agents, agent="demo", roots=[str(folder)], slow_loop_seconds=EXACT

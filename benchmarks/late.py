@@ -1,4 +1,4 @@
-"""Clients that say how late they hear things, in a process of their own; one of them may not read."""
+"""Clients that measure the delay of deltas, in their own process; one of them may not read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import uvloop
 
 from benchmarks.sink import Sink, connect
 
-# When a piece was said, as nanoseconds of the clock that all processes of a machine share.
+# The time at which a delta was sent: nanoseconds of a clock shared by all processes.
 _SAID = re.compile(rb"(\d{12,}) x")
 
 
 class Listener(Sink):
-    """Measures each piece as it comes."""
+    """A client that measures the delay of each delta."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -28,18 +28,18 @@ class Listener(Sink):
         self._rest = b""
 
     def data_received(self, data: bytes) -> None:
-        """Read."""
+        """Measures the deltas in the received data."""
         now, end = time.monotonic_ns(), 0
         read = self._rest + data
         for said in _SAID.finditer(read):
             self.late.append(now - int(said[1]))
             end = said.end()
-        self._rest = read[max(end, len(read) - 30) :]  # half a number may have come
+        self._rest = read[max(end, len(read) - 30) :]  # a number may be incomplete
         super().data_received(data)
 
 
 def stall(url: str, token: str) -> socket.socket:
-    """One that asks for a WebSocket and then reads nothing."""
+    """Opens a WebSocket that never reads."""
     place = urlsplit(url)
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -49,7 +49,7 @@ def stall(url: str, token: str) -> socket.socket:
 
 
 async def main(url: str, token: str, count: str, slow: str) -> None:
-    """Prints `there`, and after a turn the 99th percentile of all in microseconds."""
+    """Prints `there` when all are connected, then the 99th percentile of a turn in microseconds."""
     stalled = [stall(url, token) for _ in range(int(slow))]
     if stalled:
         print("stalled", flush=True)

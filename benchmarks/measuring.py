@@ -1,4 +1,4 @@
-"""What every benchmark does: run what was named, and hold what it finds against its target."""
+"""Shared by all benchmarks: runs the named measurements, and compares results with targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Measures: TypeAlias = Mapping[str, Callable[[Path], Awaitable[bool]]]
 
 
 def judged(what: str, value: float, target: float, *, at_least: bool = False) -> bool:
-    """Print a ratio beside its target; say whether it is met."""
+    """Prints a value with its target. Returns whether the target is met."""
     met = value >= target if at_least else value <= target
     wanted = "at least" if at_least else "at most"
     print(f"  {what:<34}{value:7.2f}   (target {wanted} {target:.2f}){'' if met else '  MISSED'}")
@@ -21,7 +21,7 @@ def judged(what: str, value: float, target: float, *, at_least: bool = False) ->
 
 
 async def run(measures: Measures, names: list[str], how: str = "") -> int:
-    """Those that were named, or all; 1 if a target is missed."""
+    """Runs the named measurements, or all. Returns 1 if a target is missed."""
     met = []
     for name in [name for name in measures if not names or name in names]:
         print(f"{name}:{how}")

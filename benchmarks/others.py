@@ -1,11 +1,11 @@
-"""What one client's long work costs the others, in time and in memory.
+"""Measures what one client's long work costs other clients, in time and in memory.
 
-others   the 99th percentile of a client's round trips, while others replay, export, import and list,
-         against the same without them; the periods alternate
-pauses   processor time of all threads between two turns of the event loop, during the same work: it does
-         not depend on what else runs on the machine
-growth   memory for an answer of 12 MB, at its highest and afterwards, against the answer's own bytes;
-         and what one client that does not read adds to it
+- `others`: the 99th percentile of one client's round trips while others replay, export, import and
+  list, compared with the same without them; the periods alternate.
+- `pauses`: processor time of all threads between two turns of the event loop during the same work;
+  it does not depend on other processes of the machine.
+- `growth`: memory for an answer of 12 MB, at its peak and afterwards, compared with the size of the
+  answer; and the additional memory for one client that does not read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Helper:
         self._process = process
 
     async def said(self, line: str) -> str:
-        """What it says to this line."""
+        """Sends a line, and returns the reply."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{line}\n".encode())
@@ -63,9 +63,10 @@ class Helper:
 
 @asynccontextmanager
 async def helper(role: str, token: str) -> AsyncIterator[Helper]:
-    """Such a process, ended when the block is left.
+    """Starts a helper process, and kills it at the end of the block.
 
-    What loads the server has the lowest priority: its own use of the processor should not disturb the client that is measured.
+    The process that loads the server has the lowest priority, so that its own processor use does
+    not disturb the measured client.
     """
     before = ["nice", "-n", "19"] if role == "load" else []
     process = await asyncio.create_subprocess_exec(
@@ -85,7 +86,7 @@ async def helper(role: str, token: str) -> AsyncIterator[Helper]:
 
 
 async def filled(folder: Path) -> str:
-    """A log with one long conversation and many short ones; returns the name of the long one."""
+    """Creates a log with one long and many short conversations; returns the long one's id."""
     path = folder / "turnwire.db"
     store = await SqliteStore.open(path)
     db = connect(str(path), busy_ms=1000, writes=True)
@@ -105,7 +106,7 @@ async def filled(folder: Path) -> str:
 
 
 async def others(folder: Path) -> bool:
-    """One client asks for a sign of life again and again, while others are at work."""
+    """Times the heartbeats of one client while other clients work."""
     long = await filled(folder)
     export = folder / "long.jsonl"
     turnwire = [str(Path(sys.executable).parent / "turnwire")]
@@ -136,12 +137,12 @@ async def others(folder: Path) -> bool:
                 str(folder),
                 str(export),
             ]
-            met.append(await _beside(what, asking, loading, work, command))
+            met.append(await _compared(what, asking, loading, work, command))
     return all(met)
 
 
 def _works(server: Serving, long: str) -> dict[str, str]:
-    """What others may be doing, as `benchmarks.probe` is told it."""
+    """Returns the kinds of work of other clients, as commands for `benchmarks.probe`."""
     api = f"{server.url}/api"
     return {
         f"{REPLAYS} replays": f"replay {REPLAYS} {server.address(long)}",
@@ -153,10 +154,10 @@ def _works(server: Serving, long: str) -> dict[str, str]:
     }
 
 
-async def _beside(
+async def _compared(
     what: str, asking: Helper, loading: Helper, work: str, command: Sequence[str]
 ) -> bool:
-    """Periods without the work and with it, turn about."""
+    """Alternates periods with and without the work, and compares the round trips."""
     alone: list[float] = []
     disturbed: list[float] = []
 
@@ -180,7 +181,7 @@ async def _beside(
             assert await asking.said("start") == "started"
             await at_least(1.0, working)
             said = msgspec.json.decode(await asking.said("stop"))
-            if number > 0:  # what is made once is made in the first
+            if number > 0:  # the first round is a warm-up
                 taken += said
     before, after = p99(alone), p99(disturbed)
     print(
@@ -194,7 +195,7 @@ async def _beside(
 
 
 async def pauses(folder: Path) -> bool:
-    """The loop turns as fast as it can; each turn says how much processor time the last one took."""
+    """Runs the event loop as fast as possible, and measures the processor time of each turn."""
     long = await filled(folder)
     met = []
     async with (
@@ -202,19 +203,19 @@ async def pauses(folder: Path) -> bool:
         helper("load", server.token) as loading,
     ):
         for what, work in _works(server, long).items():
-            await loading.said(work)  # what is made once is made now
+            await loading.said(work)  # warm-up
             taken = await _turns(loading, work)
             half, most = _met_by(taken, 0.5), _met_by(taken, 0.99)
             print(
-                f"  {what}: who comes at any moment comes into a turn of {half * 1e6:,.0f} us or less"
-                f" half the time, and of {most * 1e6:,.0f} us or less 99 times of 100"
+                f"  {what}: at a random moment, the current turn takes {half * 1e6:,.0f} us or less"
+                f" half the time, and {most * 1e6:,.0f} us or less 99 times of 100"
             )
             met.append(judged(f"{what}: the longest, in ms", max(taken) * 1e3, 50))
     return all(met)
 
 
 def _met_by(taken: list[float], part: float) -> float:
-    """The length of a turn that is not exceeded by this part of the moments in all of them."""
+    """Returns the length of a turn that this share of random moments does not exceed."""
     left = part * sum(taken)
     for each in sorted(taken):
         left -= each
@@ -224,7 +225,7 @@ def _met_by(taken: list[float], part: float) -> float:
 
 
 async def _turns(loading: Helper, work: str) -> list[float]:
-    """Seconds of processor time of each turn of the loop, while the work is done."""
+    """Returns the processor time of each turn of the event loop during the work, in seconds."""
     loop = asyncio.get_running_loop()
     taken: list[float] = []
     before, is_going = time.process_time(), True
@@ -251,7 +252,7 @@ _SHORT = 1_000_000
 
 
 class Essayist(Talker):
-    """An agent whose answers are long; the longest is the second."""
+    """An agent with long answers; the second message is the longest."""
 
     name = "essayist"
 
@@ -259,19 +260,19 @@ class Essayist(Talker):
         super().__init__(10)
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """A session."""
+        """Opens a session."""
         return _Essay()
 
 
 class _Essay(TalkerSession):
-    """Says `say N`: an answer of N bytes."""
+    """A session that replies to `say N` with an answer of N bytes."""
 
     def __init__(self) -> None:
         super().__init__(10, 0, 0)
         self._long = 0
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Talk."""
+        """Starts the answer."""
         [asked] = content
         assert isinstance(asked, TextContent)
         self._long = int(asked.text)
@@ -291,9 +292,8 @@ class _Essay(TalkerSession):
         whole = TextBlock(_PIECE * pieces, "completed")
         await self._let_read(0)
         self._say(ev.AssistantMessage(*WHOSE, message, 0, [whole]))
-        await self._let_read(
-            0
-        )  # as Claude Code does: the same words in two lines, one after the other
+        # Claude Code also sends the same text in two consecutive lines.
+        await self._let_read(0)
         self._say(ev.ContentCompleted(*WHOSE, message, 0, whole))
         await self._let_read(0)
         self._say(
@@ -307,7 +307,7 @@ def _peak() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("this kernel does not say")
+    raise AssertionError("the kernel does not report the peak memory")
 
 
 def _count_the_peak_from_here() -> None:
@@ -320,10 +320,10 @@ def _essayist() -> Agent:
 
 
 async def growth(folder: Path) -> bool:
-    """An answer of 12 MB to one client that reads, then to one more that does not."""
+    """Sends an answer of 12 MB to one client that reads, then also to one that does not."""
     met = []
     async with serving(folder, {"essayist": _essayist()}) as server:
-        await _grown(server, _SHORT, slow=False)  # what is made once is made now
+        await _grown(server, _SHORT, slow=False)  # warm-up
         with_one = await _grown(server, _ANSWER, slow=False)
         with_slow = await _grown(server, _ANSWER, slow=True)
     for what, (high, after) in (("one client", with_one), ("one more, slow", with_slow)):
@@ -335,7 +335,7 @@ async def growth(folder: Path) -> bool:
 
 
 async def _grown(server: Serving, size: int, *, slow: bool) -> tuple[int, int]:
-    """Bytes by which this process has grown at its highest, and afterwards."""
+    """Returns the bytes by which this process has grown: at its peak, and afterwards."""
     talk = await server.engine.create("essayist")
     address = server.address(talk.id)
     async with AsyncExitStack() as held:
@@ -351,7 +351,7 @@ async def _grown(server: Serving, size: int, *, slow: bool) -> tuple[int, int]:
         for sock in stalled:
             sock.close()
     await asyncio.to_thread(until_there_are, 0, server)
-    await asyncio.sleep(5)  # free memory is given back every two seconds
+    await asyncio.sleep(5)  # freed memory is returned every two seconds
     gc.collect()
     return high, resident() - before
 

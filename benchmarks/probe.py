@@ -1,8 +1,9 @@
-"""Light clients for `benchmarks.others`, in a process of their own: they time answers, or read and discard.
+"""Light clients of `benchmarks.others`, in their own process.
 
-`ask`    sends heartbeats on a WebSocket and times each answer; "start" and "stop" on stdin
-`load`   reads whatever it is told to read, with blocking sockets, and throws it away
-`watch`  follows a conversation until a turn has ended
+- `ask`: sends heartbeats on a WebSocket and times each answer, between the lines "start" and "stop"
+  on stdin.
+- `load`: reads what each line names, with blocking sockets, and discards it.
+- `watch`: follows a conversation until a turn has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _BEAT = b'{"type":"session.heartbeat"}'
 
 
 def opened(url: str, token: str, *, upgrade: bool, receive: int = 0) -> socket.socket:
-    """A socket that has sent its request. `receive`: bytes of its receive buffer, if not the usual."""
+    """Opens a socket and sends its request.
+
+    `receive` sets the size of the receive buffer in bytes.
+    """
     place = urlsplit(url)
     sock = socket.socket()
     if receive:
@@ -41,7 +45,7 @@ def opened(url: str, token: str, *, upgrade: bool, receive: int = 0) -> socket.s
 
 
 def until(sock: socket.socket, words: bytes) -> None:
-    """Read and discard, until these words have come; all of it, if there are none."""
+    """Reads and discards data until these words have come, or to the end if `words` is empty."""
     buffer, rest = bytearray(1 << 18), b""
     while size := sock.recv_into(buffer):
         if words:
@@ -52,19 +56,19 @@ def until(sock: socket.socket, words: bytes) -> None:
 
 
 def follow(url: str, token: str) -> None:
-    """A whole replay, once."""
+    """Reads a whole replay once."""
     with opened(url, token, upgrade=True) as sock:
         until(sock, b'"session.replay_complete"')
 
 
 def fetch(url: str, token: str) -> None:
-    """A whole answer over HTTP."""
+    """Reads a whole HTTP response."""
     with opened(url, token, upgrade=False) as sock:
         until(sock, b"")
 
 
 def load(token: str) -> None:
-    """Each line: `kind times url`. Prints `done` when all of them are read."""
+    """Runs a line `kind times url` of stdin at a time. Prints `done` when its data are read."""
     for line in sys.stdin:
         kind, times, url = line.split()
         work = follow if kind == "replay" else fetch
@@ -77,7 +81,10 @@ def load(token: str) -> None:
 
 
 def ask(token: str) -> None:
-    """The first line is the address. After `stop` prints how long each answer took, in microseconds."""
+    """Times heartbeats.
+
+    The first line is the address; after `stop` prints each time in microseconds.
+    """
     sock = opened(sys.stdin.readline().strip(), token, upgrade=True)
     until(sock, b'"session.state"')
     frame = b"\x81" + struct.pack("B", 0x80 | len(_BEAT)) + bytes(4) + _BEAT
@@ -108,7 +115,7 @@ def ask(token: str) -> None:
 
 
 def watch(token: str) -> None:
-    """The first line is the address; each other waits for the end of a turn. Reads and discards."""
+    """Follows the address of the first line. Each further line waits for the end of a turn."""
     sock = opened(sys.stdin.readline().strip(), token, upgrade=True)
     until(sock, b'"session.state"')
     print("there", flush=True)
@@ -119,7 +126,7 @@ def watch(token: str) -> None:
 
 
 def p99(taken: list[float]) -> float:
-    """The 99th percentile."""
+    """Returns the 99th percentile."""
     return statistics.quantiles(taken, n=100)[98]
 
 

@@ -1,7 +1,8 @@
-"""How long it takes from a restart until the log is true again, after a crash.
+"""Measures the time from a restart after a crash until all conversations are recovered.
 
-recovery   1,000 conversations were running, each with a tool call that has no result: seconds until
-           every one of them is ended truthfully, and the same rows read and written by apsw alone
+- `recovery`: 1,000 conversations were running, each with a tool call without a result. Measures the
+  seconds until each of them has ended, and compares them with apsw reading and writing the same
+  rows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _WHOSE = ("demo", "session-1", None, None)
 
 
 async def crash(path: Path) -> None:
-    """What an engine leaves behind that was killed while all of them ran."""
+    """Writes the log of an engine that was killed while all conversations were running."""
     store = await SqliteStore.open(path)
 
     async def one(number: int) -> None:
@@ -64,7 +65,7 @@ async def crash(path: Path) -> None:
 
 
 async def recover(path: Path) -> float:
-    """Seconds from opening the file until nothing in it seems to run."""
+    """Returns the seconds from opening the file until all conversations are recovered."""
     began = time.perf_counter()
     store = await SqliteStore.open(path)
     async with Engine(store, {"demo": DemoAgent(delay=0)}):
@@ -82,7 +83,7 @@ def _is_true(state: Conversation) -> bool:
 
 
 def bare(crashed: Path, recovered: Path) -> float:
-    """Read what was left, and write what a recovery writes, with nothing in between."""
+    """Reads the crashed log, and writes the rows of a recovery, with apsw alone."""
     source = apsw.Connection(str(recovered))
     states = dict(source.execute("SELECT conversation_id, state_json FROM conversations"))
     turns = list(source.execute("SELECT ended_at, end_json, conversation_id FROM turns"))
@@ -113,7 +114,7 @@ def bare(crashed: Path, recovered: Path) -> float:
 
 
 def main() -> int:
-    """1 if the target is missed."""
+    """Runs the benchmark. Returns 1 if the target is missed."""
     print("recovery:")
     with tempfile.TemporaryDirectory() as folder:
         path, copy = Path(folder) / "log.db", Path(folder) / "copy.db"
@@ -121,9 +122,9 @@ def main() -> int:
         copy.write_bytes(path.read_bytes())
         took = asyncio.run(recover(path))
         least = bare(copy, path)
-    print(f"  {CONVERSATIONS} conversations that were running, each with an open call")
-    print(f"  {'to the bare rows':<34}{took / least:7.1f}   (for orientation)")
-    return 0 if judged("seconds until all are true", took, SECONDS) else 1
+    print(f"  {CONVERSATIONS} conversations were running, each with an open call")
+    print(f"  {'recovery / bare rows':<34}{took / least:7.1f}   (for orientation)")
+    return 0 if judged("seconds until all are recovered", took, SECONDS) else 1
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What the server costs, as processor time of this process; the clients are in another one.
+"""Measures the processor time of the server in this process; its clients run in another one.
 
-delta    a piece of a text from an agent's process to a socket, against copying its line
-fanout   a frame to 500 clients, against writing the same bytes to 500 sockets with uvloop
-idle     memory of a connection on which nothing happens
-slow     how late 199 clients hear a piece, with one among them that does not read, and without
-rpc      a piece of a text over the RPC door, against the same over v2
-storm    1,000 clients that come back for 50 messages, against a bare websockets server
+- `delta`: a delta from an agent's process to a socket, compared with copying its line.
+- `fanout`: a frame to 500 clients, compared with writing the same bytes to 500 sockets with uvloop.
+- `idle`: memory of an idle connection.
+- `slow`: the delay of deltas at 199 clients, with and without one client that does not read.
+- `rpc`: a delta over RPC, compared with the same over v2.
+- `storm`: 1,000 clients that reconnect for 50 messages, compared with a bare websockets server.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Serving:
         self.service = service
 
     def address(self, conversation_id: str) -> str:
-        """Where a conversation is followed."""
+        """Returns the address at which a conversation is followed."""
         return f"{self.url}/ws/conversations/{conversation_id}?protocol=v2"
 
 
 @asynccontextmanager
 async def serving(folder: Path, agents: dict[str, Agent], **other: Any) -> AsyncIterator[Serving]:
-    """One that listens."""
+    """Starts a server that listens."""
     settings = Settings(
         data_dir=str(folder),
         port=0,
@@ -109,7 +109,7 @@ async def sinks(
     at_once: int = 0,
     say: str = "",
 ) -> AsyncIterator[Callable[[], Awaitable[str]]]:
-    """Clients; each call waits for what they say next."""
+    """Starts clients. Each call of the result waits for the clients' next line."""
     given = [url, token, str(count), str(at_once), words, str(times), say]
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "benchmarks.sink", *given],
@@ -130,7 +130,7 @@ async def sinks(
 
 
 async def raw_upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The least that a client takes for a WebSocket with a first state on it."""
+    """Accepts a WebSocket with the minimum that a client needs, and sends a first state."""
     head = await reader.readuntil(b"\r\n\r\n")
     key = next(line for line in head.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key"))
     accept = b64encode(hashlib.sha1(key.split(b": ")[1] + _MAGIC).digest())
@@ -141,7 +141,7 @@ async def raw_upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 
 def ws_frame(payload: bytes) -> bytes:
-    """A text message, as a server sends it."""
+    """Returns a text message as a server sends it."""
     size = len(payload)
     if size < 126:
         return bytes((0x81, size)) + payload
@@ -163,7 +163,7 @@ sys.stdin.read()
 
 
 async def copied(pieces: int, pause: float) -> float:
-    """Processor time for a line that is read from a process and written to a socket."""
+    """Returns the processor time for a line that is read from a process and written to a socket."""
     clients: list[asyncio.StreamWriter] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -195,21 +195,21 @@ async def copied(pieces: int, pause: float) -> float:
 
 
 async def delta(folder: Path) -> bool:
-    """An agent in a process of its own talks to one client."""
+    """Measures an agent in its own process with one client."""
     met = [await _delta(folder / "many", "as they come", DELTAS, 0, pairs=5)]
     met.append(await _delta(folder / "alone", "each by itself", 300, 0.002, pairs=15))
     return all(met)
 
 
 def _talker(pieces: int, pause: float) -> Agent:
-    """An agent in a process of its own that says so many pieces."""
+    """Returns an agent in its own process that says a number of deltas."""
     env = {**plain_environment(), "PYTHONPATH": str(Path(__file__).parent.parent)}
     given = {"together": 1, "pieces": pieces, "pause": pause}
     return ChildAgent("benchmarks.engine:Talker", env=env, **given)
 
 
 async def _delta(folder: Path, what: str, pieces: int, pause: float, *, pairs: int) -> bool:
-    """A turn, and as many lines that are copied, after one another: they find the same machine."""
+    """Alternates turns with copied lines, so that other load affects both."""
     ours, floor = [], []
     async with serving(folder, {"talker": _talker(pieces, pause)}) as server:
         talk = await server.engine.create("talker")
@@ -221,11 +221,11 @@ async def _delta(folder: Path, what: str, pieces: int, pause: float, *, pairs: i
                 await talk.send("go")
                 assert await told() == "seen"
                 taken = time.process_time() - began
-                if pair > 0:  # what is made once is made in the first
+                if pair > 0:  # the first pair is a warm-up
                     ours.append(taken / pieces)
                     floor.append(await copied(pieces, pause))
     mine, least = statistics.median(ours), statistics.median(floor)
-    print(f"  {what}: a line copied {least * 1e6:.1f} us, a piece {mine * 1e6:.1f} us")
+    print(f"  {what}: a copied line {least * 1e6:.1f} us, a delta {mine * 1e6:.1f} us")
     ratios = (turn / lines for turn, lines in zip(ours, floor, strict=True))
     return judged(what, statistics.median(ratios), 2.5)
 
@@ -236,7 +236,7 @@ _PAIRS = 30
 
 
 async def rpc(folder: Path) -> bool:
-    """The same agent talks to one client of each door, turn about; as many frames to each."""
+    """Alternates turns for one client of each protocol, with the same number of frames."""
     alone, together = _talker(200, 0.001), Talker(10, DELTAS)
     met = [await _rpc(folder / "alone", "each by itself", alone, 200)]
     met.append(await _rpc(folder / "many", "ten together", together, DELTAS))
@@ -263,25 +263,25 @@ async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
                 began = time.process_time()
                 await talk.send("go")
                 assert await told() == "seen"
-                if pair > 0:  # what is made once is made in the first
+                if pair > 0:  # the first pair is a warm-up
                     taken[door].append((time.process_time() - began) / pieces)
-    # Two short turns after one another: whatever else runs on this machine burdens both.
+    # The two short turns follow each other, so that other load affects both.
     pairs = zip(taken["rpc"], taken["v2"], strict=True)
     ratio = statistics.median(over_rpc / v2 for over_rpc, v2 in pairs)
     v2, over_rpc = statistics.median(taken["v2"]), statistics.median(taken["rpc"])
-    print(f"  {what}: a piece over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
+    print(f"  {what}: a delta over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
     return judged(what, ratio, 1.2)
 
 
 # --- fanout --------------------------------------------------------------------------------------
 
-_SPOKEN = 100  # pieces
-_PAUSE = 0.02  # seconds between them
+_SPOKEN = 100  # deltas
+_PAUSE = 0.02  # seconds between two deltas
 _LAST = '"assistant.complete"'
 
 
 async def raw_writes(frames: list[bytes]) -> float:
-    """Processor time for the same frames to 500 sockets, in the same rhythm."""
+    """Returns the processor time for the same frames to 500 sockets, at the same rate."""
     clients: list[asyncio.StreamWriter] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -306,7 +306,7 @@ async def raw_writes(frames: list[bytes]) -> float:
 
 
 async def fanout(folder: Path) -> bool:
-    """A turn of 100 pieces to 500 clients."""
+    """Sends a turn of 100 deltas to 500 clients."""
     ours, floor = [], []
     async with serving(folder, {"talker": Talker(1, _SPOKEN, _PAUSE)}) as server:
         frames = await _frames_of_a_turn(server)
@@ -328,7 +328,7 @@ async def fanout(folder: Path) -> bool:
 
 
 async def _frames_of_a_turn(server: Serving) -> list[bytes]:
-    """What somebody who is there gets of it."""
+    """Returns the frames that a follower gets of a turn."""
     talk = await server.engine.create("talker")
     frames: list[bytes] = []
     said = False
@@ -348,17 +348,17 @@ async def _frames_of_a_turn(server: Serving) -> list[bytes]:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """Returns the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
 
 async def idle(folder: Path) -> bool:
-    """1,000 connections on which nothing happens."""
+    """Measures 1,000 idle connections."""
     async with serving(folder, {"demo": DemoAgent()}) as server:
         talk = await server.engine.create("demo")
         address = server.address(talk.id)
-        async with sinks(address, server.token, 200) as told:  # what is made once is made now
+        async with sinks(address, server.token, 200) as told:  # warm-up
             await told()
         gc.collect()
         before = resident()
@@ -373,16 +373,17 @@ async def idle(folder: Path) -> bool:
 
 _PIECES = 100
 _FILLER = "x" * 1500
-_BUFFER = 20_000  # bytes that may wait for a client: who does not read is cut off in the middle
+# Bytes that may wait for a client; one that does not read is disconnected during the turn.
+_BUFFER = 20_000
 
 
 class Clocked(LocalSession):
-    """Says what time it is, again and again."""
+    """A session that says the current time repeatedly."""
 
     native_session_id = "session-1"
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Talk."""
+        """Starts the answer."""
         self._start(self._talk(turn_uuid))
 
     async def _talk(self, message: str) -> None:
@@ -404,37 +405,37 @@ class Clocked(LocalSession):
         )
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """It asks nothing."""
+        """Does nothing: the agent asks no questions."""
 
     async def interrupt(self) -> None:
-        """It does not listen."""
+        """Does nothing: the agent ignores interrupts."""
 
 
 class Clock(Talker):
-    """See Clocked."""
+    """An agent with sessions of Clocked."""
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """A session."""
+        """Opens a session."""
         return Clocked()
 
 
 async def slow(folder: Path) -> bool:
-    """The same turn with 199 who read, and with one more who does not, turn about."""
+    """Alternates a turn for 199 reading clients with the same plus one that does not read."""
     late: dict[int, list[float]] = {0: [], 1: []}
     async with serving(folder, {"talker": Clock(1)}, buffer_bytes=_BUFFER) as server:
         for stalled in (0, 1) * ROUNDS:
             talk = await server.engine.create("talker")
             late[stalled].append(await _late(server, talk, 199, stalled))
-    without, beside = statistics.median(late[0]), statistics.median(late[1])
+    without, with_slow = statistics.median(late[0]), statistics.median(late[1])
     print(
-        f"  99 of 100 pieces come within {without:,.0f} us, beside a slow reader {beside:,.0f} us"
+        f"  99 of 100 deltas arrive within {without:,.0f} us, with a slow reader {with_slow:,.0f} us"
     )
-    print(f"  {'times':<34}{beside / without:7.2f}")
+    print(f"  {'times':<34}{with_slow / without:7.2f}")
     return True
 
 
 async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
-    """Microseconds within which 99 of 100 pieces come."""
+    """Returns the microseconds within which 99 of 100 deltas arrive."""
     given = [server.address(talk.id), server.token, str(count), str(stalled)]
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "benchmarks.late", *given],
@@ -454,8 +455,8 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
         assert told == b"there\n"
         await talk.send("go")
         late, pieces = (await process.stdout.readline()).split()
-        assert int(pieces) == count * _PIECES, "nothing is lost"
-        await asyncio.to_thread(until_there_are, count, server)  # and no other client is cut
+        assert int(pieces) == count * _PIECES, "a delta was lost"
+        await asyncio.to_thread(until_there_are, count, server)  # no other client is disconnected
         return float(late)
     finally:
         process.kill()
@@ -464,16 +465,19 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
 
 
 def until_there_are(count: int, server: Serving) -> None:
-    """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
+    """Waits until this many clients are connected. Raises TimeoutError.
+
+    A disconnected client gets a moment to read the reason.
+    """
     latest = time.monotonic() + 10
     while len(server.hub) != count:
         if time.monotonic() > latest:
-            raise TimeoutError(f"{len(server.hub)} are connected, not {count}")
+            raise TimeoutError(f"{len(server.hub)} clients are connected, not {count}")
         time.sleep(0.01)
 
 
 def _shrink(server: Serving) -> None:
-    """Otherwise the kernel takes it all for a client that does not read."""
+    """Shrinks the send buffers: otherwise the kernel buffers everything for a slow client."""
     for connection in server.hub._connections:
         line = connection._wire.transport.get_extra_info("socket")
         line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -483,7 +487,7 @@ def _shrink(server: Serving) -> None:
 
 
 async def bare(frames: list[str]) -> float:
-    """Processor time of a server that has everything in memory."""
+    """Returns the processor time of a server that has everything in memory."""
 
     async def handle(socket: ServerConnection) -> None:
         for frame in frames:
@@ -500,7 +504,7 @@ async def bare(frames: list[str]) -> float:
 
 
 async def storm(folder: Path) -> bool:
-    """1,000 clients come back, 100 at once."""
+    """Reconnects 1,000 clients, 100 at a time."""
     ours, floor = [], []
     async with serving(folder, {"demo": DemoAgent(delay=0)}, connects_at_once=3 * STORM) as server:
         talk = await server.engine.create("demo")
@@ -521,7 +525,7 @@ async def storm(folder: Path) -> bool:
 
 
 async def first_frames(server: Serving, conversation_id: str) -> AsyncIterator[bytes]:
-    """What a newcomer gets."""
+    """Yields the frames that a new client gets."""
     row = (await server.engine.open(conversation_id)).row
     number = 0
     async with aclosing(server.engine.follow(row, Place(), "bench")) as sent:

@@ -1,4 +1,4 @@
-"""Clients for the benchmarks, in a process of their own: they open sockets, and read what comes."""
+"""Clients of the benchmarks, in their own process: they open sockets and read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import uvloop
 
 
 class Sink(asyncio.Protocol):
-    """Asks for a WebSocket and reads, until it has seen the words it waits for so many times."""
+    """A WebSocket client that reads until some words have come a number of times."""
 
-    say = b""  # when it is open, where the server waits for that
+    say = b""  # sent when the connection is open, if the server expects a first message
 
     def __init__(self, path: str, host: str, token: str, words: bytes, times: int) -> None:
         key = base64.b64encode(os.urandom(16)).decode()
@@ -32,19 +32,19 @@ class Sink(asyncio.Protocol):
         self.wait_for(words, times)
 
     def wait_for(self, words: bytes, times: int) -> None:
-        """From now on, for these words."""
+        """Starts to wait for these words."""
         self.seen = asyncio.get_running_loop().create_future()
         self._words = words
         self._times = times
         self._tail = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask."""
+        """Sends the upgrade request."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:
-        """Read."""
+        """Counts the words."""
         if self.say:
             self.transport.write(masked(self.say))
             self.say = b""
@@ -55,20 +55,20 @@ class Sink(asyncio.Protocol):
             self.seen.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It should not have been."""
+        """Fails if the words have not come yet."""
         if not self.seen.done():
             self.seen.set_exception(ConnectionError("the server hung up"))
 
 
 def masked(text: bytes) -> bytes:
-    """A text message, as a client sends it, with a mask that changes nothing."""
+    """Returns a text message as a client sends it, with a mask of zeros."""
     size = len(text)
     head = bytes((0x81, 0x80 | size)) if size < 126 else b"\x81\xfe" + size.to_bytes(2, "big")
     return head + bytes(4) + text
 
 
 async def connect(url: str, token: str, words: str, times: int, kind: type[Sink] = Sink) -> Sink:
-    """One client."""
+    """Connects one client."""
     place = urlsplit(url)
     assert place.hostname is not None
     assert place.port is not None
@@ -84,9 +84,12 @@ async def connect(url: str, token: str, words: str, times: int, kind: type[Sink]
 async def main(
     url: str, token: str, count: str, at_once: str, words: str, times: str, say: str
 ) -> None:
-    """`at_once` 0: all of them stay, and say when they are there, and whenever they have seen it.
+    """Connects `count` clients that wait for `words`.
 
-    `say`: what they say first, which is answered.
+    - `at_once`: how many clients connect at a time; each leaves when it has seen the words. With 0,
+      all clients stay connected. The process then prints `there` when all are connected, and `seen`
+      each time all have seen the words.
+    - `say`: the first message of each client, which the server answers.
     """
     number = int(count)
     if int(at_once):

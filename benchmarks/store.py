@@ -1,11 +1,11 @@
-"""What the SQLite store costs, and reading from it through the engine: ratios measured in one interleaved run, on a real file.
+"""Measures the SQLite store, and reads through the engine: interleaved runs on a real file.
 
-appends  256 producers that each wait for their commit, in 256 conversations
-alone    one producer that does the same
-bare     apsw itself: the same rows into the same tables, 100 in a transaction
-replay   10,000 messages as whoever follows the engine gets them, frame by frame, against a SELECT and
-         a decode; and through the store's `entries` alone
-tail     the last 50 of 100,000 messages against the last 50 of 1,000, for whoever begins to follow
+- `appends`: 256 producers in 256 conversations, each waiting for its commit.
+- `alone`: the same with one producer.
+- `bare`: apsw alone, writing the same rows into the same tables, 100 in a transaction.
+- `replay`: 10,000 messages as a follower of the engine gets them, frame by frame, compared with a
+  SELECT and a decode; and through the store's `entries` alone.
+- `tail`: the last 50 of 100,000 messages for a new follower, compared with the last 50 of 1,000.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ AT = "2026-01-01T12:00:00.000Z"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 _random = random.Random(7)
-# Real words, as often as people use them: an index works differently on letters thrown together.
+# Words of real text with their natural frequency: a search index behaves differently on random
+# letters.
 _PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 _WORDS = [word for page in _PAGES for word in page.read_text().split() if word.isalpha()]
 
 
 def sample(conversation_id: str, number: int, words: int) -> AddEntry:
-    """An entry as an agent makes them: a paragraph, and the frame that brought it."""
+    """Returns an entry as agents produce it: a paragraph, and the raw frame."""
     text = " ".join(_random.choices(_WORDS, k=words))
     run = run_id(conversation_id, 1)
     frame = {
@@ -71,7 +72,7 @@ def sample(conversation_id: str, number: int, words: int) -> AddEntry:
 
 
 def ratio_of(ours: list[float], theirs: list[float]) -> float:
-    """The median of the rounds' ratios."""
+    """Returns the median of the ratios of all rounds."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
@@ -79,7 +80,7 @@ def ratio_of(ours: list[float], theirs: list[float]) -> float:
 
 
 class Producer:
-    """Whoever writes to one conversation."""
+    """The writer of one conversation."""
 
     def __init__(self, store: SqliteStore, claim: Claim) -> None:
         self.store = store
@@ -88,7 +89,7 @@ class Producer:
         self.state = Conversation(claim.conversation_id, turn=turn, turns=1, model="model-1")
 
     def prepare(self, count: int, words: int = 60) -> list[Commit]:
-        """Commits of one entry each, made beforehand: making them is not the store's work."""
+        """Returns commits of one entry each. They are prepared outside of the measured time."""
         commits = []
         for _ in range(count):
             self.state = structs.replace(self.state, head=self.state.head + 1)
@@ -97,13 +98,13 @@ class Producer:
         return commits
 
     async def write(self, commits: list[Commit]) -> None:
-        """One after the other, each when the one before is on disk."""
+        """Writes the commits in order; each waits until the one before is on disk."""
         for commit in commits:
             await self.store.commit(commit)
 
 
 async def producers(store: SqliteStore, name: str, count: int) -> list[Producer]:
-    """So many, each with a conversation of its own."""
+    """Returns a number of producers, each with its own conversation."""
     made = []
     for number in range(count):
         row = await store.create(NewConversation(f"{name}-{number:032x}", "demo", AT))
@@ -113,7 +114,7 @@ async def producers(store: SqliteStore, name: str, count: int) -> list[Producer]
 
 
 class BareRow(NamedTuple):
-    """What the store would write, for apsw to write."""
+    """The rows that the store would write, for apsw."""
 
     entry: tuple[Any, ...]
     words: str
@@ -121,7 +122,7 @@ class BareRow(NamedTuple):
 
 
 def bare_rows(commits: list[Commit]) -> list[BareRow]:
-    """The rows of commits of one entry, made beforehand."""
+    """Returns the rows of commits of one entry, prepared outside of the measured time."""
     rows = []
     for commit in commits:
         (add,) = commit.writes
@@ -154,7 +155,7 @@ WHERE conversation_id = ?
 def bare_batches(
     db: apsw.Cursor, rows: list[BareRow], *, search: bool = True, state: bool = True
 ) -> None:
-    """100 rows in a transaction, and nothing else."""
+    """Writes the rows, 100 in a transaction."""
     for start in range(0, len(rows), 100):
         db.execute("BEGIN IMMEDIATE")
         for row in rows[start : start + 100]:
@@ -167,14 +168,14 @@ def bare_batches(
 
 
 async def seconds(work: Callable[[], Awaitable[object]]) -> float:
-    """Wall-clock seconds: the disk counts."""
+    """Returns wall-clock seconds, which include the disk."""
     gc.collect()
     start = time.perf_counter()
     await work()
     return time.perf_counter() - start
 
 
-# What apsw writes by itself: everything, all but the words, all but the conversation's state.
+# Variants of what apsw writes alone: everything, without search words, without the state.
 BARE: dict[str, dict[str, bool]] = {
     "bare": {},
     "no search": {"search": False},
@@ -183,7 +184,7 @@ BARE: dict[str, dict[str, bool]] = {
 
 
 async def appends(folder: Path) -> bool:
-    """Many producers against one, and against apsw alone."""
+    """Compares many producers with one, and with apsw alone."""
     stores = {
         name: await SqliteStore.open(folder / f"{name}.db") for name in ("appends", "alone", *BARE)
     }
@@ -231,7 +232,7 @@ async def appends(folder: Path) -> bool:
 
 
 async def filled(folder: Path, name: str, count: int, words: int) -> tuple[SqliteStore, str]:
-    """A store with one conversation of so many messages, in which nothing is going on."""
+    """Returns a store with one idle conversation of this many messages."""
     path = folder / f"{name}.db"
     store = await SqliteStore.open(path)
     (producer,) = await producers(store, name, 1)
@@ -244,7 +245,7 @@ async def filled(folder: Path, name: str, count: int, words: int) -> tuple[Sqlit
 
 
 async def followed(engine: Engine, conversation_id: str, tail: int | None = None) -> int:
-    """How many messages somebody gets who comes, before what happens now."""
+    """Returns the number of messages that a new follower gets before live events."""
     talk = await engine.open(conversation_id)
     count = 0
     async with aclosing(talk.follow(tail=tail)) as frames:
@@ -257,7 +258,7 @@ async def followed(engine: Engine, conversation_id: str, tail: int | None = None
 
 
 async def replay(folder: Path) -> bool:
-    """The whole log, as a client gets it that was away."""
+    """Replays the whole log, as a client that was disconnected gets it."""
     count = 10_000
     store, conversation_id = await filled(folder, "replay", count, 60)
     db = connect(str(folder / "replay.db"), busy_ms=1000)
@@ -300,7 +301,7 @@ async def replay(folder: Path) -> bool:
 
 
 async def tail(folder: Path) -> bool:
-    """The end of a long log must not cost more than that of a short one."""
+    """Checks that the end of a long log does not cost more than that of a short one."""
     long, long_id = await filled(folder, "long", 100_000, 12)
     short, short_id = await filled(folder, "short", 1_000, 12)
 

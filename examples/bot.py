@@ -1,4 +1,7 @@
-"""A bot that answers every question of its conversation with "yes": python examples/bot.py URL TOKEN "hello" """
+"""Answers every question of a conversation with "yes".
+
+python examples/bot.py URL TOKEN "hello"
+"""
 
 import asyncio
 import sys

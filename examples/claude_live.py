@@ -1,13 +1,14 @@
-"""Kill everything while Claude asks a question. Answer it later. Claude gets it as that tool's result.
+"""Kills every process while Claude asks a question, then answers: Claude gets the tool's result.
 
     python examples/claude_live.py             # with a key, or logged in to Claude Code
     python examples/claude_live.py --offline   # with a scripted model: no key, no network
 
-A server runs in a process of its own. Claude wants to run a command, and is allowed to; then it asks
-a question. As soon as that is put aside, everything is killed with kill -9: the server, the guard and
-Claude Code. Another server takes the answer, Claude is resumed, and goes on. The exit code is 0 only
-if the answer came back as the result of that very call; whatever else happens ends with a line that
-says what it was.
+A server runs in its own process. Claude asks to run a command, which is allowed, and then asks a
+question. As soon as the question is stored, kill -9 ends the server, the guard and Claude Code.
+Another server takes the answer and resumes Claude, which continues its turn.
+
+The exit code is 0 only if the answer arrives as the result of the same tool call. Any other outcome
+ends with a line that explains it.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ PROMPT = (
     "Run the command `touch made_by_claude`, then ask me with the AskUserQuestion tool whether I "
     "like Blue or Red, then tell me in one sentence what I answered."
 )
-LEASE = 2.0  # seconds until a server takes over what a killed one had
+LEASE = 2.0  # seconds until a server takes over the conversations of a killed one
 
 
 # --- the server ---------------------------------------------------------------------------------
 
 
 async def serve(place: Path) -> None:
-    """One conversation; commands come as JSON lines, frames of protocol v2 go."""
+    """Serves one conversation: reads commands as JSON lines, writes frames of protocol v2."""
     store = await SqliteStore.open(place / "talk.db")
     settings = EngineSettings(Options(on_disconnect="continue"), lease=LEASE)
     async with Engine(store, {"claude": ClaudeAgent()}, settings=settings) as engine:
@@ -76,35 +77,35 @@ async def _show(talk: Talk) -> None:
         sys.stdout.flush()
 
 
-# --- the person in front of it ------------------------------------------------------------------
+# --- the client ---------------------------------------------------------------------------------
 
 
 class Server:
-    """A server, as somebody sees it who talks to it."""
+    """A server process, as its client sees it."""
 
     def __init__(self, process: asyncio.subprocess.Process, patience: float) -> None:
         self.process = process
         self.patience = patience
 
     def tell(self, *command: object) -> None:
-        """One of its commands."""
+        """Sends a command."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
 
     async def until(self, kind: str, **wanted: Any) -> dict[str, Any]:
-        """The next frame of a kind. What is said meanwhile is shown, what Claude wants is allowed."""
+        """Returns the next frame of this type. Prints text and allows tool calls until then."""
         try:
             async with asyncio.timeout(self.patience):
                 return await self._until(kind, wanted)
         except TimeoutError:
-            raise SystemExit(f"Nothing came of it in {self.patience:g} seconds.") from None
+            raise SystemExit(f"No answer in {self.patience:g} seconds.") from None
 
     async def _until(self, kind: str, wanted: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             said, payload = json.loads(line)
             if said == "message.replay":
-                continue  # that was before the kill
+                continue  # from before the kill
             match said:
                 case "assistant.chunk" if not payload["partial"]:
                     print(f"  Claude: {payload['text']}")
@@ -119,11 +120,11 @@ class Server:
                 found: dict[str, Any] = payload
                 return found
             if said == "assistant.complete":
-                raise SystemExit("Claude ended its turn, and did not do what it was asked for.")
+                raise SystemExit("Claude ended its turn without doing what it was asked to do.")
         raise SystemExit("The server has ended.")
 
     async def kill(self) -> list[str]:
-        """kill -9 of the server and of whatever it has started; returns the names of these."""
+        """Ends the server and all processes that it started with kill -9; returns their names."""
         below = [each for each in descendants_of(self.process.pid, running()) if not each.dead]
         killed = []
         self.process.kill()
@@ -132,14 +133,14 @@ class Server:
                 os.kill(each.pid, signal.SIGKILL)
                 killed.append("its guard" if "python" in each.name else each.name)
         await self.process.wait()
-        while any(each.pid in running() for each in below):  # noqa: ASYNC110  # they tell nobody
+        while any(each.pid in running() for each in below):  # noqa: ASYNC110  # no event tells their end
             await asyncio.sleep(0.05)
         return killed
 
 
 @asynccontextmanager
 async def server(place: Path, env: dict[str, str], patience: float) -> AsyncIterator[Server]:
-    """A server in a process of its own, for as long as the block lasts."""
+    """Runs a server in its own process inside of the `async with` block."""
     command = [sys.executable, __file__, "--serve", str(place)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
@@ -160,7 +161,7 @@ async def server(place: Path, env: dict[str, str], patience: float) -> AsyncIter
 
 
 async def play(place: Path, env: dict[str, str], patience: float) -> str:
-    """The whole story; returns the id of the call that was the question."""
+    """Plays all steps; returns the id of the question's tool call."""
     print(f"You: {PROMPT}")
     async with server(place, env, patience) as first:
         first.tell("say", PROMPT)
@@ -168,8 +169,8 @@ async def play(place: Path, env: dict[str, str], patience: float) -> str:
         print(f"  Claude asks: {question['questions'][0]['question']}")
         await first.until("session.state", state="waiting_input", running=False)
         killed = await first.kill()
-        print(f"kill -9 of everything: {', '.join(['the server', *killed])}.")
-    print("Later, another server: you answer Blue.")
+        print(f"kill -9 of every process: {', '.join(['the server', *killed])}.")
+    print("Later, on another server: you answer Blue.")
     await asyncio.sleep(LEASE)
     call = str(question["question_id"])
     async with server(place, env, patience) as second:
@@ -180,7 +181,7 @@ async def play(place: Path, env: dict[str, str], patience: float) -> str:
         end = await second.until("assistant.complete")
     print(f"The turn ended: {end.get('stop_reason')}. The result of the call: {result['content']}")
     if resolved["delivered_as"] != "tool_result" or "Blue" not in str(result["content"]):
-        raise SystemExit("The answer did not come back as the result of that call.")
+        raise SystemExit("The answer did not arrive as the result of that call.")
     return call
 
 
@@ -188,7 +189,7 @@ async def play(place: Path, env: dict[str, str], patience: float) -> str:
 
 
 def model(request: Request) -> Say | str:
-    """What the model says in this story."""
+    """The script of the model."""
     if "ask_1" in request.tool_results:
         return "You answered Blue."
     if "run_1" in request.tool_results:
@@ -200,18 +201,18 @@ def model(request: Request) -> Say | str:
 
 
 def told(requests: list[Request], call: str) -> None:
-    """See in the model's own log that the answer was that call's result."""
+    """Checks in the log of the model that the answer was the result of that call."""
     result = requests[-1].tool_results.get(call)
-    print(f"The model was told: {json.dumps(result)}")
+    print(f"The model got: {json.dumps(result)}")
     if result is None or "Blue" not in str(result["content"]):
-        raise SystemExit("The model was not told the answer as the result of that call.")
+        raise SystemExit("The model did not get the answer as the result of that call.")
 
 
 async def main(*, offline: bool, patience: float) -> None:
-    """Play it, and see whether the answer arrived."""
+    """Plays all steps, and checks the answer."""
     missing = None if offline else ClaudeAgent().unavailable()
     if missing is not None:
-        raise SystemExit(f"{missing}\nOr see it without: {sys.argv[0]} --offline")
+        raise SystemExit(f"{missing}\nOr run it without a key: {sys.argv[0]} --offline")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "work").mkdir()
@@ -227,10 +228,10 @@ async def main(*, offline: bool, patience: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--offline", action="store_true", help="a scripted model instead of Claude's"
+        "--offline", action="store_true", help="use a scripted model instead of Claude's"
     )
     parser.add_argument(
-        "--patience", type=float, default=180.0, help="seconds that each step may take"
+        "--patience", type=float, default=180.0, help="maximum seconds of each step"
     )
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

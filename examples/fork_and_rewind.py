@@ -1,13 +1,15 @@
-"""Put a file back as it was before a message. Then go on from there in two conversations.
+"""Restores a file to its content before a message, then continues in two conversations.
 
     python examples/fork_and_rewind.py             # with a key, or logged in to Claude Code
     python examples/fork_and_rewind.py --offline   # with a scripted model: no key, no network
 
-Claude writes a file and changes it. You rewind: the file is as it was before the second message, and
-the log still tells all of it. Then you fork the conversation behind the first answer, say something
-else there, and go on in both. The exit code is 0 only if the file came back and the log says so, the
-fork begins with the same entries under the same numbers, and each conversation has a history of its
-own; whatever else happens ends with a line that says what it was.
+Claude writes a file and changes it. You rewind: the file has its content from before the second
+message again, and the log still has all entries. Then you fork the conversation after the first
+answer, send a different message in the fork, and continue in both.
+
+The exit code is 0 only if the file was restored, the log says so, the fork starts with the same
+entries under the same numbers, and each conversation has its own history. Any other outcome ends
+with a line that explains it.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ WINTER = "Write another file, other.txt, with exactly one line: It is winter."
 WHAT = "In one sentence: which seasons have we spoken of so far? Do not look at any file."
 
 
-# --- what people do -----------------------------------------------------------------------------
+# --- the steps ----------------------------------------------------------------------------------
 
 
 async def say(talk: Talk, text: str, patience: float) -> int:
-    """Say it, and show the answer. Returns where the log ends then."""
+    """Sends a message and prints the answer. Returns the head of the log after it."""
     print(f"You: {text}")
     start = (await talk.send(text)).ack.turn_id
     try:
@@ -52,25 +54,25 @@ async def say(talk: Talk, text: str, patience: float) -> int:
                             raise SystemExit(f"The turn failed: {end.error.message}")
                         return end.after_sequence
     except TimeoutError:
-        raise SystemExit(f"Nothing came of it in {patience:g} seconds.") from None
+        raise SystemExit(f"No answer in {patience:g} seconds.") from None
     raise SystemExit("The conversation has ended.")
 
 
 async def words(engine: Engine, talk: Talk) -> str:
-    """All that was said in a conversation, by whomever."""
+    """Returns the text of all messages of a conversation."""
     entries = await engine.store.entries(talk.id)
     parts = [part for stored in entries for part in stored.entry.parts]
     return "\n".join(part.payload.text for part in parts if isinstance(part, TextPart))
 
 
 async def numbered(engine: Engine, talk: Talk) -> list[tuple[int, str, object]]:
-    """The log of a conversation."""
+    """Returns the log of a conversation."""
     entries = await engine.store.entries(talk.id)
     return [(each.sequence, each.entry.role, each.entry.parts) for each in entries]
 
 
 async def play(engine: Engine, work: Path, patience: float) -> tuple[Talk, Talk]:
-    """The whole story; returns both conversations."""
+    """Plays all steps; returns both conversations."""
     poem = work / "poem.txt"
     talk = await engine.create("claude", cwd=str(work), permission_mode="acceptEdits")
     first = await say(talk, SPRING, patience)
@@ -81,31 +83,31 @@ async def play(engine: Engine, work: Path, patience: float) -> tuple[Talk, Talk]
         raise SystemExit("Claude did not change the file.")
 
     answer = await talk.rewind_files(first + 1, user="you")
-    print(f"You put back: {', '.join(answer.ack.files or [])}")
+    print(f"You restored: {', '.join(answer.ack.files or [])}")
     print(f"  {poem.name} was {changed!r}, and is {_content(poem)!r} again.")
     if _content(poem) != before:
-        raise SystemExit("The file did not come back.")
+        raise SystemExit("The file was not restored.")
     *_, told = await engine.store.entries(talk.id)
     if told.entry.meta.get("messageType") != "rewind":
-        raise SystemExit("The log does not say that it was put back.")
-    print(f"  Entry {told.sequence} of the log says so; those before are as they were.")
+        raise SystemExit("The log does not say that the file was restored.")
+    print(f"  Entry {told.sequence} of the log says so; the entries before it are unchanged.")
 
     fork = await talk.fork(first, user="you")
-    print(f"You fork the conversation behind entry {first}, and go on in both.")
+    print(f"You fork the conversation after entry {first}, and continue in both.")
     if await numbered(engine, fork) != (await numbered(engine, talk))[:first]:
-        raise SystemExit("The fork does not begin as the other one does.")
+        raise SystemExit("The fork does not start with the same entries.")
     await say(fork, WINTER, patience)
     await say(fork, WHAT, patience)
     await say(talk, WHAT, patience)
     here, there = await words(engine, talk), await words(engine, fork)
     if WINTER in here or AUTUMN in there or SPRING not in there:
-        raise SystemExit("The conversations have not each their own log.")
+        raise SystemExit("Each conversation should have its own log.")
     return talk, fork
 
 
 def _content(file: Path) -> str:
     if not file.exists():
-        raise SystemExit(f"There is no {file.name}.")
+        raise SystemExit(f"{file.name} does not exist.")
     return file.read_text().strip()
 
 
@@ -113,7 +115,7 @@ def _content(file: Path) -> str:
 
 
 def model(request: Request) -> Say | str:
-    """What the model says in this story. It knows no more than it was told."""
+    """The script of the model. It knows only its input."""
     told, done = heard(request), request.tool_results
     if told[-1] == WHAT:
         seasons = [word for word in ("spring", "autumn", "winter") if f"It is {word}." in str(told)]
@@ -131,7 +133,7 @@ def model(request: Request) -> Say | str:
 
 
 def heard(request: Request) -> list[str]:
-    """What people had said when the model was asked."""
+    """Returns the messages of people in a request to the model."""
     contents = [message["content"] for message in request.messages if message["role"] == "user"]
     blocks = [b for each in contents for b in ([{"text": each}] if isinstance(each, str) else each)]
     texts = [str(block.get("text", "")).strip() for block in blocks]
@@ -139,19 +141,19 @@ def heard(request: Request) -> list[str]:
 
 
 def check(requests: list[Request]) -> None:
-    """See in the model's own log that each conversation was asked with its own history."""
+    """Checks in the log of the model that each conversation had its own history."""
     asked = [heard(request) for request in requests if heard(request)[-1:] == [WHAT]]
     for told in asked:
-        print(f"The model was asked with: {' / '.join(told)}")
+        print(f"The model got: {' / '.join(told)}")
     if asked != [[SPRING, WINTER, WHAT], [SPRING, AUTUMN, WHAT]]:
-        raise SystemExit("The model was not asked with the history of each conversation.")
+        raise SystemExit("The model did not get the history of each conversation.")
 
 
 async def main(*, offline: bool, patience: float) -> None:
-    """Play it, and see whether it happened."""
+    """Plays all steps, and checks the result."""
     missing = None if offline else ClaudeAgent().unavailable()
     if missing is not None:
-        raise SystemExit(f"{missing}\nOr see it without: {sys.argv[0]} --offline")
+        raise SystemExit(f"{missing}\nOr run it without a key: {sys.argv[0]} --offline")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "work").mkdir()
@@ -168,10 +170,10 @@ async def main(*, offline: bool, patience: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--offline", action="store_true", help="a scripted model instead of Claude's"
+        "--offline", action="store_true", help="use a scripted model instead of Claude's"
     )
     parser.add_argument(
-        "--patience", type=float, default=180.0, help="seconds that each step may take"
+        "--patience", type=float, default=180.0, help="maximum seconds of each step"
     )
     given = parser.parse_args()
     asyncio.run(main(offline=given.offline, patience=given.patience))

@@ -4,9 +4,11 @@
     python examples/hooks_and_tools.py --offline   # with a scripted model: no key, no network
 
 Claude is asked to run three commands and to use a tool. A hook denies the first command and changes
-the second; another hook breaks at the third, which does not keep Claude from going on. The tool tells
-how far it is while it runs. The exit code is 0 only if all of this is in the log, and, with --offline,
-in what the model was told; whatever else happens ends with a line that says what it was.
+the second. Another hook fails at the third, which does not stop Claude. The tool reports its
+progress while it runs.
+
+The exit code is 0 only if all of this is in the log and, with --offline, in the input of the model.
+Any other outcome ends with a line that explains it.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ PROMPT = (
 )
 
 
-# --- what this program adds ---------------------------------------------------------------------
+# --- the hooks and the tool ---------------------------------------------------------------------
 
 
 @hook("PreToolUse", matcher="Bash")
 def house_rules(call: HookCall) -> Decision | None:
-    """One command is forbidden, and another one is not run as it was meant."""
+    """Denies one command, and changes another."""
     command = call.tool_input["command"]
     if "forbidden" in command:
         return deny("That is forbidden in this house.")
@@ -51,14 +53,14 @@ def house_rules(call: HookCall) -> Decision | None:
 
 @hook("PreToolUse", matcher="Bash", seconds=5, on_failure="allow")
 async def clumsy(call: HookCall) -> None:
-    """It breaks now and then. It only looks on, so that is no reason to deny anything."""
+    """Fails sometimes. The hook only observes, so a failure is no reason to deny a call."""
     if "two" in call.tool_input["command"]:
         raise RuntimeError("I stumbled")
 
 
 @tool(needs_permission=False)
 async def price(article: str, amount: int = 1, *, call: ToolCall) -> str:
-    """What some of an article cost."""
+    """Returns the price of an amount of an article."""
     call.progress(f"looking for {article}")
     call.progress(f"counting {amount}")
     return f"{amount * 3} euros"
@@ -68,7 +70,7 @@ async def price(article: str, amount: int = 1, *, call: ToolCall) -> str:
 
 
 async def play(talk: Talk) -> list[str]:
-    """Ask for it and see it to its end; returns what the tool told while it ran."""
+    """Sends the prompt and follows the turn to its end; returns the progress of the tool."""
     print(f"You: {PROMPT}")
     await talk.send(PROMPT)
     progress: list[str] = []
@@ -96,7 +98,7 @@ async def play(talk: Talk) -> list[str]:
                 return progress
             case _:
                 pass
-    raise SystemExit("The conversation ended before its turn did.")
+    raise SystemExit("The conversation ended before its turn.")
 
 
 def _words(content: Any) -> str:
@@ -105,11 +107,11 @@ def _words(content: Any) -> str:
     return " ".join(str(getattr(each, "text", each)) for each in content or [])
 
 
-# --- whether all of it happened -----------------------------------------------------------------
+# --- the checks ---------------------------------------------------------------------------------
 
 
 async def look_at_log(store: SqliteStore) -> None:
-    """What everyone finds who comes later."""
+    """Checks the log, as a later client sees it."""
     runs: dict[tuple[str, str], dict[str, Any]] = {}
     results: list[str] = []
     for each in await store.entries("talk"):
@@ -131,7 +133,7 @@ async def look_at_log(store: SqliteStore) -> None:
 
 
 def look_at_model(requests: list[Request]) -> None:
-    """What the model was told, as the results of its own calls."""
+    """Checks the results of tool calls in the input of the model."""
     told = {call: str(block["content"]) for call, block in requests[-1].tool_results.items()}
     for call, words in (
         ("run_1", "forbidden in this house"),
@@ -143,7 +145,7 @@ def look_at_model(requests: list[Request]) -> None:
 
 
 def check(what: str, seen: bool) -> None:
-    """Go on only if it was."""
+    """Exits if it was not seen."""
     if not seen:
         raise SystemExit(f"Not seen: {what}.")
     print(f"Seen: {what}.")
@@ -153,7 +155,7 @@ def check(what: str, seen: bool) -> None:
 
 
 def model(request: Request) -> Say | str:
-    """What the model says in this story."""
+    """The script of the model."""
     steps = {
         "run_1": ToolUse("Bash", {"command": "touch forbidden"}, id="run_1"),
         "run_2": ToolUse("Bash", {"command": "echo one"}, id="run_2"),
@@ -167,11 +169,11 @@ def model(request: Request) -> Say | str:
 
 
 async def main(*, offline: bool, patience: float) -> None:
-    """Play it, and see whether everything happened."""
-    logging.getLogger("turnwire.claude").setLevel(logging.ERROR)  # where clumsy stumbles is known
+    """Plays all steps, and checks the result."""
+    logging.getLogger("turnwire.claude").setLevel(logging.ERROR)  # `clumsy` fails as expected
     missing = None if offline else ClaudeAgent().unavailable()
     if missing is not None:
-        raise SystemExit(f"{missing}\nOr see it without: {sys.argv[0]} --offline")
+        raise SystemExit(f"{missing}\nOr run it without a key: {sys.argv[0]} --offline")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "work").mkdir()
@@ -192,7 +194,7 @@ async def main(*, offline: bool, patience: float) -> None:
                         async with asyncio.timeout(patience):
                             progress = await play(talk)
                     except TimeoutError:
-                        said = f"Nothing came of it in {patience:g} seconds."
+                        said = f"No answer in {patience:g} seconds."
                         raise SystemExit(said) from None
                 check("progress of the tool, live", len(progress) == 2)
                 await look_at_log(store)
@@ -206,10 +208,8 @@ async def main(*, offline: bool, patience: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--offline", action="store_true", help="a scripted model instead of Claude's"
+        "--offline", action="store_true", help="use a scripted model instead of Claude's"
     )
-    parser.add_argument(
-        "--patience", type=float, default=180.0, help="seconds that the turn may take"
-    )
+    parser.add_argument("--patience", type=float, default=180.0, help="maximum seconds of the turn")
     given = parser.parse_args()
     asyncio.run(main(offline=given.offline, patience=given.patience))

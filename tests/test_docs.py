@@ -226,15 +226,18 @@ def test_every_vocabulary_has_examples() -> None:
     assert {page for page, _ in EXAMPLES} == set(READERS)
 
 
-README_EXAMPLE = re.compile(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", re.DOTALL)
+PRINTING = (
+    "README.md",
+    "docs/translation.md",
+)  # pages whose programs are shown with what they print
+EXAMPLE = re.compile(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("program", "shown"), README_EXAMPLE.findall(PAGES["README.md"].read_text())
+    ("program", "shown"),
+    [found for page in PRINTING for found in EXAMPLE.findall(PAGES[page].read_text())],
 )
-def test_an_example_in_the_readme_prints_what_it_says(
-    program: str, shown: str, tmp_path: Path
-) -> None:
+def test_an_example_prints_what_it_says(program: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -248,9 +251,10 @@ def test_an_example_in_the_readme_prints_what_it_says(
     assert run.stdout == shown or shown.endswith("...\n")
 
 
-def test_every_program_in_the_readme_is_run() -> None:
-    programs = [program for program, _ in README_EXAMPLE.findall(PAGES["README.md"].read_text())]
-    assert programs == fences("README.md", "python")
+@pytest.mark.parametrize("page", PRINTING)
+def test_every_program_of_a_page_that_shows_what_it_prints_is_run(page: str) -> None:
+    programs = [program for program, _ in EXAMPLE.findall(PAGES[page].read_text())]
+    assert programs == fences(page, "python")
 
 
 # --- links and commands -----------------------------------------------------------------------
@@ -274,7 +278,7 @@ def test_no_two_headings_of_a_page_share_an_address(page: str) -> None:
     assert sorted({a for a in found if found.count(a) > 1}) == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+@pytest.mark.parametrize("page", ["docs/translation.md", "docs/cli.md"])
 def test_a_page_says_how_the_shell_finds_the_program_before_it_uses_it(page: str) -> None:
     text = PAGES[page].read_text()
     assert text.index("source .venv/bin/activate") < text.index("$ turnwire")

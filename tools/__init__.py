@@ -1,1 +1,1 @@
-"""Programs for those who work on Turnwire; none of them is part of the package."""
+"""Development tools for Turnwire; not part of the package."""

@@ -1,17 +1,18 @@
-"""Write the parts of the documentation that follow from the code.
+"""Writes the parts of the documentation that are generated from the code.
 
-A page says `<!-- generated:turnwire.core.events -->`; what follows, up to `<!-- end -->`, is written
-here from that module: its types in the order of the source, under the headings that the source's
-`# --- heading ---` lines give, with docstrings, and with each field's trailing comment as its meaning.
+`<!-- generated:turnwire.core.events -->` in a page begins a part that ends with `<!-- end -->`.
+The part is written from that module: its types in the order of the source, with docstrings. The
+source's lines `# --- heading ---` become headings. The trailing comment of a field is its meaning.
 
-A page says `<!-- drawn:turnwire.core.conversation.transitions -->`; what follows, up to `<!-- end -->`,
-is that module's `TRANSITIONS` as a diagram and as a table. A transition is a state, or a pair of a state
-and what is to be done.
+`<!-- drawn:turnwire.core.conversation.transitions -->` begins a part with that module's
+`TRANSITIONS`, as a diagram and as a table. A transition is a state, or a state and an action.
 
-A page shows a command in a `console` block, after `$ `; the output below it is written here too.
+`<!-- public:turnwire -->` begins a part with the public names of that package.
+
+A `console` block shows a command after `$ `; the output of the command is written below it.
 
     python -m tools.docs            rewrite the pages
-    python -m tools.docs --check    only say whether they are up to date
+    python -m tools.docs --check    only report pages that are out of date
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ from typing import Any, TypeGuard
 import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, structs
 
+from tools.public_names import listing
+
 ROOT = Path(__file__).parent.parent
 
 GENERATED = re.compile(r"<!-- generated:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 DRAWN = re.compile(r"<!-- drawn:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+PUBLIC = re.compile(r"<!-- public:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 CONSOLE = re.compile(r"^```console\n\$ ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 _SECTION = re.compile(r"# --- (.+?) -+$")
@@ -54,7 +58,10 @@ _JSON_WORDS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite the pages, or with --check compare them. The exit code says whether they were right."""
+    """Rewrites the pages, or compares them with --check.
+
+    Returns 1 if --check finds an outdated page.
+    """
     paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     pages = {path: path.read_text() for path in paths}
     written = write(pages)
@@ -70,7 +77,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write(pages: dict[Path, str]) -> dict[Path, str]:
-    """The same pages, with every generated part written anew."""
+    """Returns the pages with every generated part rewritten."""
     places = {module: path for path, text in pages.items() for module, _ in GENERATED.findall(text)}
 
     def part(match: re.Match[str]) -> str:
@@ -81,17 +88,20 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
         table = importlib.import_module(match[1]).TRANSITIONS
         return f"<!-- drawn:{match[1]} -->\n\n{diagram(table)}\n\n{grid(table)}\n\n<!-- end -->"
 
+    def public(match: re.Match[str]) -> str:
+        return f"<!-- public:{match[1]} -->\n\n{listing(match[1])}\n<!-- end -->"
+
     def shown(match: re.Match[str]) -> str:
         return f"```console\n$ {match[1]}\n{output(match[1])}```"
 
     return {
-        path: CONSOLE.sub(shown, DRAWN.sub(drawn, GENERATED.sub(part, text)))
+        path: CONSOLE.sub(shown, PUBLIC.sub(public, DRAWN.sub(drawn, GENERATED.sub(part, text))))
         for path, text in pages.items()
     }
 
 
 def diagram(table: Mapping[Any, Mapping[Any, str | tuple[str, str]]]) -> str:
-    """A table of states as a picture: an arrow for each change, with all that leads to it."""
+    """Returns a table of states as a diagram: one arrow for each change, with all its causes."""
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(table))}"]
     for state, row in table.items():
         ways: dict[str, list[str]] = {}
@@ -104,7 +114,7 @@ def diagram(table: Mapping[Any, Mapping[Any, str | tuple[str, str]]]) -> str:
 
 
 def grid(table: Mapping[Any, Mapping[Any, str | tuple[str, str]]]) -> str:
-    """The same as a table: what becomes of each state, whatever happens."""
+    """Returns the same as a table: the next state for each state and cause."""
     causes = dict.fromkeys(cause for row in table.values() for cause in row)
     head = [f"| what happens | {' | '.join(f'in `{state}`' for state in table)} |"]
     head.append("|---" * (len(table) + 1) + "|")
@@ -125,7 +135,7 @@ def _cell(step: str | tuple[str, str] | None) -> str:
 
 
 def output(command: str) -> str:
-    """What a command prints, on a terminal of 80 columns without color."""
+    """Returns the output of a command, on a terminal of 80 columns without color."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
     run = subprocess.run(
@@ -135,7 +145,7 @@ def output(command: str) -> str:
 
 
 class Vocabulary:
-    """One module's types, read from the source for its words and from msgspec for its facts."""
+    """The types of one module: words come from its source, facts from msgspec."""
 
     def __init__(self, name: str, places: dict[str, Path]) -> None:
         self.module: ModuleType = importlib.import_module(name)
@@ -158,7 +168,7 @@ class Vocabulary:
         }
 
     def page(self) -> str:
-        """Everything the module has to say, as Markdown."""
+        """Returns the documentation of the module as Markdown."""
         parts = [(line, "") for line, text in self.comments.items() if _SECTION.match(text)]
         for node in self.tree.body:
             if isinstance(node, ast.ClassDef):
@@ -174,7 +184,7 @@ class Vocabulary:
         for line, text in sorted(parts):
             if found := _SECTION.match(self.comments.get(line, "")):
                 heading = f"### {found[1][0].upper()}{found[1][1:]}\n"
-            elif text:  # a heading with nothing below it is not shown
+            elif text:  # a heading without content is not shown
                 page += [heading, text] if heading else [text]
                 heading = ""
         return "\n".join(page)
@@ -186,13 +196,13 @@ class Vocabulary:
         return f"#### {name}\n\nOne of {self._type(node.value, ', ')}.\n"
 
     def _constant(self, target: ast.expr, value: ast.expr) -> str:
-        """A mapping as tables: one for each group, where comments in the source part them."""
+        """Returns a mapping as tables: one for each group, separated by comments in the source."""
         name = ast.unparse(target)
         if name not in self.public or not isinstance(value, ast.Dict | ast.DictComp):
             return ""
         items = list(getattr(self.module, name).items())
         if not all(isinstance(meaning, str | Struct) for _, meaning in items):
-            return ""  # a table for programs
+            return ""  # a table for programs, not for readers
         titles = self._titles(value) if isinstance(value, ast.Dict) else {}
         parts = [f"#### {name}\n"]
         starts = sorted({0, *titles})
@@ -202,7 +212,7 @@ class Vocabulary:
         return "\n".join(parts)
 
     def _titles(self, value: ast.Dict) -> dict[int, str]:
-        """The comments on lines of their own in a mapping, by the place of the entry below."""
+        """Returns the full-line comments in a mapping, by the index of the item below."""
         lines = [key.lineno for key in value.keys if key]
         inside = range(value.lineno, lines[-1] if lines else value.lineno)
         return {
@@ -217,14 +227,14 @@ class Vocabulary:
             return ""
         doc = inspect.cleandoc(ast.get_docstring(node) or "")
         if node.name not in self.public:
-            # Perhaps a base: its fields are told once, with the types that have them.
+            # A private base: its fields are documented once, with the types that have them.
             carriers = self._carriers(kind)
             if not carriers or not kind.__struct_fields__:
                 return ""
             title = doc.rstrip(".") or "Common fields"
             return f"#### {title}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
         rows = self._rows(node, kind)
-        # A base is never sent itself, and some that are unknown keep the tag they came with.
+        # A base is never sent itself. Some unknown types keep the tag that they were received with.
         is_base = self._is_base(kind)
         tag = "" if is_base or "writes it as it came" in doc else _tag(kind)
         parts = [f"#### {node.name}\n", f"{tag}{doc}\n"]
@@ -237,7 +247,8 @@ class Vocabulary:
                 address = self._address(base.__name__)
                 parts.append(f"The other fields are those of [{base.__name__}]({address}).\n")
         elif structs.fields(base) and base.__module__ != kind.__module__:
-            # From another module, so not told on this page: the Unknown types.
+            # The base is from another module, so its fields are not on this page: the Unknown
+            # types.
             parts.append(_table(Vocabulary(base.__module__, self.places).rows_of(base)))
         elif base.__name__ in self.public:
             parts.append(
@@ -246,7 +257,7 @@ class Vocabulary:
         return "\n".join(parts)
 
     def _is_base(self, kind: type[Struct]) -> bool:
-        """Whether other types here add fields to this one's."""
+        """Returns whether other types of the module add fields to this one's."""
         return any(
             kind in heir.__bases__ and len(heir.__struct_fields__) > len(kind.__struct_fields__)
             for heir in map(vars(self.module).get, self.public)
@@ -254,7 +265,7 @@ class Vocabulary:
         )
 
     def _carriers(self, base: type[Struct]) -> str:
-        """Who has a base's fields: all types with its tag but a few, or those that are named."""
+        """Returns which types have a base's fields: most types with its tag, or a list of names."""
         field = base.__struct_config__.tag_field
         tagged = {
             name: issubclass(kind, base)
@@ -275,7 +286,7 @@ class Vocabulary:
         return f"Carried by every type here with a `{field}`{others and f', but {others}'}."
 
     def rows_of(self, kind: type[Struct]) -> list[str]:
-        """The table rows of a type of this module."""
+        """Returns the table rows of a type of this module."""
         (node,) = (
             n for n in self.tree.body if isinstance(n, ast.ClassDef) and n.name == kind.__name__
         )
@@ -295,11 +306,11 @@ class Vocabulary:
         said = " ".join(self.comments[line] for line in lines if line in self.comments)
         words = _NOQA.sub("", said).replace("#", " ").strip()
         if words.startswith("(") and words.endswith(")"):
-            words = words[1:-1]  # what stands beside a noqa
+            words = words[1:-1]  # an explanation in parentheses after a noqa
         return words.replace("|", "\\|")
 
     def _type(self, node: ast.expr, between: str) -> str:
-        """A type annotation in the words of JSON, with links to the types it names."""
+        """Returns a type annotation in the words of JSON, with links to the types it names."""
         match node:
             case ast.BinOp(left=left, right=right):
                 sides = [self._type(side, between) for side in (left, right)]
@@ -317,7 +328,7 @@ class Vocabulary:
             case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, more])):
                 return self._annotated(kind, more, between)
             case ast.Name(id="UnsetType"):
-                return ""  # the field may be absent: the default says so
+                return ""  # the field may be absent: the column of defaults says so
             case ast.Name(id=name) if name in _JSON_WORDS:
                 return _JSON_WORDS[name]
             case ast.Name(id=name) if name in self.private_aliases:
@@ -329,7 +340,7 @@ class Vocabulary:
                 raise ValueError(f"no words for the type {ast.unparse(node)}")
 
     def _annotated(self, kind: ast.expr, more: ast.expr, between: str) -> str:
-        """A type with something said of it: the words it knows, or what it has to be."""
+        """Returns an annotated type: the values it knows, or its constraint."""
         said = self._type(kind, between)
         match more:
             case ast.Call(func=ast.Name(id="known"), args=[values]):
@@ -339,14 +350,14 @@ class Vocabulary:
             case ast.Call(keywords=[ast.keyword(arg="ge", value=least), *_]):
                 return f"{said} from {ast.unparse(least)}"
             case ast.Call(keywords=[ast.keyword(arg="pattern")]):
-                return said  # the comment behind the field says what it looks like
+                return said  # the comment of the field describes the format
             case ast.Call(func=ast.Name(id="_default")):
-                return said  # the column of defaults says it
+                return said  # the column of defaults says so
             case _:
                 raise ValueError(f"no words for {ast.unparse(more)}")
 
     def _address(self, name: str) -> str:
-        """Where a type is told: on this page, or on another one."""
+        """Returns the link to a type, on this page or on another one."""
         qualifier, _, last = name.rpartition(".")
         here = self.module.__name__
         there = self.imports.get(qualifier or name, here)
@@ -361,7 +372,7 @@ def _is_alias(node: ast.stmt) -> TypeGuard[ast.AnnAssign]:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each imported name with its module: `ContentBlock`, or `ev` where a module is imported."""
+    """Yields each imported name with its module: `ContentBlock`, or `ev` for an imported module."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -384,7 +395,7 @@ def _default(field: structs.FieldInfo) -> str:
 
 
 def _mapping_table(items: list[tuple[Any, Any]]) -> str:
-    """What each code means: words, or a struct with a field for each column."""
+    """Returns a table of codes: each has a text, or a struct with a field for each column."""
     columns = ["meaning"]
     if isinstance(items[0][1], Struct):
         columns = [field.replace("_", " ") for field in items[0][1].__struct_fields__]

@@ -1,9 +1,9 @@
-"""Makes mutants of a Python source: copies of it with one small fault each.
+"""Makes mutants of a Python source: copies with one small fault each.
 
 A mutant that no test notices shows a rule that no test checks. The faults are those that matter in
-this code: a comparison reversed, a condition negated, a call or an assignment left out, a number
-off by one, a code misspelt, a condition of an SQL statement made true. Messages for people, log lines,
-crash points, annotations, asserts and docstrings are skipped.
+this code: a reversed comparison, a negated condition, a removed call or assignment, a number off by
+one, a misspelt code, an SQL condition that is always true. Messages for people, log lines, crash
+points, annotations, asserts and docstrings are skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 __all__ = ["Mutant", "mutants_of"]
 
-_Replaced: TypeAlias = tuple[ast.AST, str, int | None]  # parent, field, place in the field's list
+_Replaced: TypeAlias = tuple[ast.AST, str, int | None]  # parent, field, index in the field's list
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -61,9 +61,9 @@ _AND = re.compile(r"\s+AND\s+")
 class Mutant:
     """A source with one fault."""
 
-    line: int  # of the original
-    before: str  # the piece that was changed
-    after: str  # what it became; empty: left out
+    line: int  # in the original
+    before: str  # the code that was changed
+    after: str  # the changed code; empty if it was removed
     source: str  # the whole module
 
     def __str__(self) -> str:
@@ -98,11 +98,11 @@ def _shown(node: ast.AST) -> str:
     return text if len(text) <= 240 else f"{text[:240]}..."
 
 
-# --- where ----------------------------------------------------------------------------------------
+# --- which nodes are changed ----------------------------------------------------------------------
 
 
 def _places(parent: ast.AST) -> Iterator[tuple[_Replaced, ast.AST]]:
-    """Yields every node that may be changed, with its place in its parent, from the top down."""
+    """Yields every node that may be changed, with its position in its parent, from the top down."""
     for field, value in ast.iter_fields(parent):
         if field in _NEVER:
             continue
@@ -121,7 +121,8 @@ def _is_skipped(node: ast.AST) -> bool:
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="_log")))):
             return True
-        case ast.Expr(value=ast.Call(func=ast.Name(id="reach"))):  # a crash point: for tests alone
+        # A crash point, used only by tests.
+        case ast.Expr(value=ast.Call(func=ast.Name(id="reach"))):
             return True
         case ast.Assign(targets=[ast.Name(id=name)]) if name == "__all__":
             return True
@@ -133,7 +134,7 @@ def _is_skipped(node: ast.AST) -> bool:
             return False
 
 
-# --- what -----------------------------------------------------------------------------------------
+# --- how a node is changed ------------------------------------------------------------------------
 
 
 def _faults(node: ast.AST) -> Iterator[ast.AST]:
@@ -187,7 +188,7 @@ def _faults(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _without_a_term(sql: str) -> Iterator[str]:
-    """Yields the statement with one of the terms that its WHERE demands made true."""
+    """Yields the statement with one term of its WHERE clause made true."""
     for where in _WHERE.finditer(sql):
         terms = _AND.split(where[1])
         for index, term in enumerate(terms):

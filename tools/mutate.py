@@ -1,10 +1,10 @@
-"""Counts the small faults that the tests notice in the most important modules.
+"""Counts the small faults in the most important modules that the tests notice.
 
-Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the module's tests
-run against the copy. A test that fails, or exceeds its timeout, has noticed the fault.
+Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the tests of the
+module run with the copy. A test that fails, or exceeds its timeout, has noticed the fault.
 
     python -m tools.mutate                      every module
-    python -m tools.mutate server/gate          only that one
+    python -m tools.mutate server/gate          only that module
     python -m tools.mutate --line 40 server/gate    only the faults of that line
     python -m tools.mutate --at-least 90        fails below a score of 90 %
 """
@@ -29,8 +29,8 @@ from tools.mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).parent.parent
 
-# Sequencing, fencing, authorization and limits; each with its tests, the fastest first: the first failure
-# is enough.
+# Modules for sequencing, fencing, authorization and limits. Each has its tests, the fastest first,
+# because the first failure is enough.
 TESTS: dict[str, tuple[str, ...]] = {
     "engine/fanout/channel": ("tests/engine/test_channel.py",),
     "engine/ownership/claims": ("tests/engine/test_claims.py",),
@@ -72,9 +72,12 @@ class Copy:
         shutil.copytree(ROOT / "src", self._src, ignore=shutil.ignore_patterns("__pycache__"))
 
     def notices(self, module: str, source: str | None, seconds: float) -> bool:
-        """Runs the module's tests with this source in its place; `None` leaves it as it is."""
+        """Runs the module's tests with this source, or with its own if `source` is None.
+
+        Returns whether a test fails.
+        """
         path = self._src / "turnwire" / f"{module}.py"
-        # Python knows a changed file by its time and size, and two mutants may have both in common.
+        # Python detects a changed file by its time and size, which two mutants may share.
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         path.write_text(source or _source_of(module), encoding="utf-8")
         try:

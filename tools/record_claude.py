@@ -1,13 +1,13 @@
-"""Run the tests with the real Claude Code and keep what it said: `python -m tools.record_claude`.
+"""Records the tests with the real Claude Code: `python -m tools.record_claude`.
 
-Each test becomes recordings of both directions, `fixtures/claude_live/NAME_1.io.jsonl` and so on, one
-for each process that it began and that said something. Paths of this machine and long lists that
-say nothing are taken out.
+Each test becomes recordings of both directions: `fixtures/claude_live/NAME_1.io.jsonl` and so on,
+one for each process that the test started and that produced output. Paths of this machine and long
+lists without information are removed.
 
-Many of those tests have been put together under other names since the recordings were made, and
-say more than `tests/agents/claude/test_recordings.py` can play: controls, hooks, tools of one's own,
-forks. Before everything is recorded anew, that player has to learn them, and its `FIRST` the new
-names; until then the fixtures are those of the tests as they were.
+Many of these tests were merged under other names after the recordings were made. They now use more
+than `tests/agents/claude/test_recordings.py` can play: controls, hooks, tools of the application,
+forks. Before a new recording, that player must support them, and its `FIRST` must have the new
+names. Until then the fixtures are those of the earlier tests.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures" / "claude_live"
 _PLACE = re.compile(r"/[^\s\"'\\]*?/(?:test_\w+?0?)/(work|home)")
 _SLUG = re.compile(r"-tmp-[\w-]*?-work\b")
-_CALLED = {"work": "/workspace", "home": "/home"}  # where every recording seems to have been made
+# The paths that every recording shows instead of the real ones.
+_CALLED = {"work": "/workspace", "home": "/home"}
 _INSTALLED = re.compile(r"/[^\s\"']*/site-packages/")
 _SOCKET = re.compile(r"/tmp/cc-socks/\d+\.sock")
-# Too long to keep, or full of this machine.
+# Tests that are too long to keep, or full of paths of this machine.
 _LEFT_OUT = "not fifty and not promises and not very_long and not no_key"
 _LONG = ("commands", "models", "slash_commands", "skills", "agents", "terminal_slash_commands")
 
 
 def main() -> int:
-    """Record everything anew."""
+    """Records all tests again."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/agents/claude"]
         env = {**os.environ, "TURNWIRE_RECORD_CLAUDE": folder}
@@ -48,7 +49,7 @@ def main() -> int:
 
 
 def _keep(place: Path) -> None:
-    """The recordings of one test; one that began several processes has several."""
+    """Stores the recordings of one test, one for each of its processes."""
     name = re.sub(r"\W+", "_", place.name.removeprefix("test_")).strip("_")
     for number, path in enumerate(sorted(place.glob("*.io.jsonl")), 1):
         lines = [
@@ -56,7 +57,7 @@ def _keep(place: Path) -> None:
             for line in path.read_text().splitlines()
         ]
         if all(line["dir"] == "in" for line in lines):
-            continue  # it never began to speak: there is nothing to play
+            continue  # the process produced no output, so there is nothing to play
         lines = [_shortened(line) for line in lines]
         kept = FIXTURES / f"{name}_{number}.io.jsonl"
         kept.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

@@ -1,4 +1,4 @@
-"""Builds a release into `dist/`, uses each package in an environment of its own, writes its notes.
+"""Builds a release into `dist/`, tries each package in its own environment, and writes the notes.
 
     make release
 
@@ -8,7 +8,7 @@
 4. Installs the npm package and talks to that server.
 5. Writes `dist/NOTES.md`: the changelog's part about this version.
 
-It publishes nothing.
+Publishes nothing.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ client.close();
 
 
 def notes(changelog: str, version: str) -> str:
-    """Returns the part of the changelog about a version, with links that work outside the repository.
+    """Returns the changelog's part about a version, with links that work outside of the repository.
 
-    Falls back to the part "Unreleased" if the version has none. Raises ValueError if that one is
+    Falls back to the part "Unreleased" if the version has none. Raises ValueError if that part is
     missing or empty, too.
     """
-    text = re.sub(r"(?m)^\[[^\]]+\]: \S+\n?", "", changelog)  # the targets of the headings
+    text = re.sub(r"(?m)^\[[^\]]+\]: \S+\n?", "", changelog)  # link targets of the headings
     parts = dict(re.findall(r"(?ms)^## \[([^\]]+)\][^\n]*\n(.*?)(?=^## |\Z)", text))
     body = (parts.get(version) or parts.get("Unreleased") or "").strip()
     if not body:
         raise ValueError(
-            f"The changelog has no part about {version}, and none about what is unreleased."
+            f"The changelog has no part about {version}, and no part Unreleased. Add one of them."
         )
     at_tag = f"{REPOSITORY}/blob/v{version}/"
     body = re.sub(r"\]\((?!https?://|#)([^)\s]+)\)", rf"]({at_tag}\1)", body)
@@ -96,7 +96,7 @@ def build() -> tuple[Path, Path, Path]:
 
 
 def install(folder: Path, package: str) -> Path:
-    """Makes a virtual environment, installs a package with its requirements; returns its `bin`."""
+    """Installs a package with its requirements in a new virtual environment; returns its `bin`."""
     uv = Path(sys.executable).parent / "uv"
     _run([uv, "venv", "--quiet", "--python", sys.executable, folder])
     pins: list[Path | str] = ["-c", PINS / "base.txt", "-b", PINS / "build.txt"]
@@ -110,15 +110,17 @@ def try_wheel(wheel: Path, folder: Path) -> None:
     bin_ = install(folder, str(wheel))
     said = _run([bin_ / "python", "-c", LIBRARY], folder).strip()
     if said != __version__:
-        raise SystemExit(f"{wheel.name} says that its version is {said}, not {__version__}.")
+        raise SystemExit(f"{wheel.name} has the version {said}, not {__version__}.")
     ended = subprocess.run([bin_ / "turnwire"], capture_output=True, text=True, check=False)
     if ended.returncode != 1 or "turnwire[cli]" not in ended.stderr:
-        raise SystemExit(f"{wheel.name}: without its extra the command says: {ended.stderr}")
+        raise SystemExit(
+            f"{wheel.name}: without the extra `cli`, the command printed: {ended.stderr}"
+        )
 
 
 @contextmanager
 def serving(sdist: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Starts the server that the sdist gives; yields its address and its owner's token."""
+    """Starts the server from the sdist; yields its address and its owner's token."""
     bin_ = install(folder, f"turnwire[cli] @ {sdist.as_uri()}")
     data = folder / "data"
     log = folder / "server.log"
@@ -132,7 +134,7 @@ def serving(sdist: Path, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def try_npm(npm: Path, folder: Path, address: str, token: str) -> None:
-    """Talks to the server with the npm package, installed in a folder of its own."""
+    """Talks to the server with the npm package, installed in its own folder."""
     folder.mkdir()
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
     _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", npm], folder)
@@ -155,11 +157,11 @@ def _wait_for(
         if found := look():
             return found[0]
         time.sleep(0.1)
-    raise SystemExit(f"The server does not start:\n{textwrap.indent(log.read_text(), '  ')}")
+    raise SystemExit(f"The server did not start:\n{textwrap.indent(log.read_text(), '  ')}")
 
 
 def main() -> None:
-    """Does all of it, and says how far it is."""
+    """Runs all steps, and prints the progress."""
     text = notes((ROOT / "CHANGELOG.md").read_text(), __version__)
     print(f"Building Turnwire {__version__}")
     wheel, sdist, npm = build()

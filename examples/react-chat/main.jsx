@@ -10,7 +10,7 @@ function Chat({ id }) {
   return (
     <>
       <header>
-        {error?.message ?? connection}, {unanswered.length} on their way, {items.length} waiting for somebody
+        {error?.message ?? connection}, {unanswered.length} unanswered, {items.length} open requests
       </header>
       {view.messages.map((message) => (
         <Message key={message.id} message={message} />
@@ -27,7 +27,7 @@ function Chat({ id }) {
   );
 }
 
-// What has not changed is the same object, so only the message that grows is drawn again.
+// An unchanged message is the same object, so only the growing message renders again.
 const Message = memo(({ message }) => (
   <section style={{ opacity: message.role === "system" ? 0.5 : 1 }}>
     <b>{message.role}</b>

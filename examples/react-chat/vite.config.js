@@ -1,5 +1,4 @@
-// The page and the server have to be one origin, so that the server's cookie counts: what is the
-// server's is passed on to it as it came.
+// Proxies the server's paths: page and server must have the same origin, so that the cookie is sent.
 const target = process.env.TURNWIRE_URL ?? "http://127.0.0.1:7410";
 
 export default {

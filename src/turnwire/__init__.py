@@ -2,14 +2,14 @@
 
     from turnwire import ClaudeAgent, Client, DemoAgent, Engine, Settings, SqliteStore, create_app, frames
 
-The rooms of the house, each importing only the ones below it:
+The layers; each imports only the ones below it:
 
     cli       the command line, one file per command
-    server    conversations over HTTP and WebSockets, for those who may; `settings` of it
+    server    conversations over HTTP and WebSockets, with authentication; its `settings`
     engine    runs conversations, on the ports: agents, stores, a bus, a clock
-    dialects  the languages spoken at the edges: `claude` comes in, `rpc` goes out; pure
-    errors    everything that is raised, or handed back where raising would end a stream
-    core      the one internal language (events, blocks) and what front ends see (ui); pure
+    dialects  the protocols at the edges: `claude` is read, `rpc` is written; pure
+    errors    the exceptions, also returned where raising would end a stream
+    core      the internal format (events, blocks) and the data of front ends (ui); pure
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from turnwire.lazy import fetcher
 
-# Where each public name lives. It is fetched when it is first asked for, so that `turnwire --help`
-# and programs that need one room do not pay for the whole house.
+# The module of each public name. It is imported at the first access, so that `turnwire --help` and
+# programs that need one layer do not load the whole package.
 if TYPE_CHECKING:
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
@@ -89,7 +89,7 @@ _HOME = {
 }
 
 
-if not TYPE_CHECKING:  # or every misspelt name would pass for Any
+if not TYPE_CHECKING:  # otherwise every misspelt name would pass for Any
     __getattr__ = fetcher(__name__, _HOME)
 
 

@@ -1,4 +1,4 @@
-"""Background tasks: they run beside the code that starts them, and are kept until they end."""
+"""Background tasks, kept until they end."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
-    """A set of tasks. asyncio itself keeps no task, so one that is not kept may vanish half done."""
+    """A set of tasks. asyncio keeps only weak references, so an unreferenced task may be lost."""
 
     def __init__(self, ended: Callable[[asyncio.Task[Any]], None] | None = None) -> None:
-        """`ended` is called with each task that has ended, and is not kept any more."""
+        """`ended` is called with each task that has ended, after its removal."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = ended
 
@@ -26,7 +26,7 @@ class BackgroundTasks:
         return iter(list(self._tasks))
 
     def run(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start a task."""
+        """Starts a task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -35,12 +35,12 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> list[asyncio.Task[Any]]:
-        """Cancel every task but the one that asks for it. Returns those that were cancelled."""
+        """Cancels every task except the current one. Returns the cancelled tasks."""
         cancelled = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in cancelled:
             task.cancel()
         return cancelled
 
     async def done(self) -> None:
-        """Wait until all that run now have ended. Raises what one of them raises."""
+        """Waits until all current tasks have ended. Raises the exception of a failed task."""
         await asyncio.gather(*self._tasks)

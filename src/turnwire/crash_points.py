@@ -1,10 +1,10 @@
-"""The places at which a process may die between two things that belong together, by name.
+"""Named crash points: places at which a process may die between two steps that belong together.
 
     TURNWIRE_CRASH_AT=step_written:3 python server.py
 
-ends the process, without a word, when it comes to `step_written` for the third time. That is how it
-is shown that any crash leaves a log that tells the truth: `make prove` dies at every one of them.
-Without the variable they do nothing.
+ends the process, without a message, when it reaches `step_written` for the third time. `make prove`
+crashes at every point, and verifies that each crash leaves a correct log. Without the variable the
+crash points do nothing.
 """
 
 from __future__ import annotations
@@ -19,62 +19,66 @@ from turnwire.errors import TurnwireError
 __all__ = ["EXIT_CODE", "VARIABLE", "BadCrashPoint", "CrashPoint", "on_reach", "reach"]
 
 VARIABLE = "TURNWIRE_CRASH_AT"
-EXIT_CODE = 86  # of a process that ended at one of them
+EXIT_CODE = 86  # of a process that ended at a crash point
 
 
 class CrashPoint(Enum):
-    """Each with what has happened by then, and what has not."""
+    """The crash points; each value says what has happened at this point, and what has not."""
 
-    # The file.
-    SQLITE_COMMITS = "The rows of a transaction were changed; after a restart none of them is."
-    SQLITE_COMMITTED = "A transaction is on disk; nobody was told."
-    # Who owns a conversation.
-    CREATES = "Somebody wants a new conversation; there is none."
-    CREATED = "A conversation is there; who wanted it does not know."
-    CLAIMS = "A conversation is wanted; it belongs to whom it belonged before."
-    CLAIMED = "It is ours; nothing in it was read or made true."
-    RENEWS = "Leases are about to be held on to."
-    RENEWED = "Leases run longer; those that were lost are not known to be."
-    RELEASES = "Nothing is left to do in a conversation; it is still ours."
-    RELEASED = "A conversation is nobody's."
-    # What a person asks for.
-    ASK_STEPPED = "What somebody asks for is a step; nothing of it is written."
-    ASK_WRITTEN = "It is written, with its receipt; who asked does not know."
-    ASK_ACKNOWLEDGED = "Who asked knows; nobody else, nor the agent."
-    # What has happened by itself: what the agent said, a timer, a recovery.
-    STEP_MADE = "What happened is a step; nothing of it is written."
-    STEP_WRITTEN = "It is written; nobody has seen it, and the agent knows of nothing."
-    # What grows.
-    SAVES = "Words that people read are not saved."
-    SAVED = "They are; nothing in the log is about them yet."
-    # Telling it.
-    PUBLISHES = "A step is written; this process's followers have not seen it."
-    PUBLISHED = "They have; the agent was not told what the step wants of it."
-    HINTS = "Followers elsewhere do not know that there is something to read."
-    HINTED = "They do."
-    CATCH_UP_PUBLISHES = "What another process wrote was read; its followers here have not seen it."
-    CATCH_UP_PUBLISHED = "They have."
+    # The database file.
+    SQLITE_COMMITS = (
+        "The rows of a transaction are changed, but not committed: a restart undoes them."
+    )
+    SQLITE_COMMITTED = "A transaction is on disk; its callers do not know."
+    # Ownership of a conversation.
+    CREATES = "A client asks for a new conversation; it does not exist yet."
+    CREATED = "The conversation exists; the client does not know."
+    CLAIMS = "A conversation is to be claimed; its former owner still has it."
+    CLAIMED = "The conversation is claimed; its state was neither read nor recovered."
+    RENEWS = "Leases are about to be renewed."
+    RENEWED = "Leases are renewed; the process does not know yet which were lost."
+    RELEASES = "A conversation has no work left; this process still owns it."
+    RELEASED = "The conversation has no owner."
+    # Commands of people.
+    ASK_STEPPED = "A command has become a step; the step is not written."
+    ASK_WRITTEN = "The step is written, with its receipt; the client does not know."
+    ASK_ACKNOWLEDGED = "The client knows; neither the followers nor the agent do."
+    # Inputs without a command: events of the agent, timers, recovery.
+    STEP_MADE = "An input has become a step; the step is not written."
+    STEP_WRITTEN = "The step is written; neither the followers nor the agent know."
+    # Partials.
+    SAVES = "Text that followers have seen is not saved."
+    SAVED = "The text is saved; the log has no entry for it yet."
+    # Publishing.
+    PUBLISHES = "A step is written; the followers in this process have not seen it."
+    PUBLISHED = "The followers have seen it; the agent has not got its commands."
+    HINTS = "Followers in other processes are not notified of new entries."
+    HINTED = "Followers in other processes are notified."
+    CATCH_UP_PUBLISHES = (
+        "Entries of another process were read; the followers here have not seen them."
+    )
+    CATCH_UP_PUBLISHED = "The followers here have seen the entries of another process."
     # The agent.
-    AGENT_OPENS = "An agent is needed; none was started."
-    AGENT_OPENED = "An agent is there; nobody reads what it says, and it was told nothing."
+    AGENT_OPENS = "An agent is needed; it was not started."
+    AGENT_OPENED = "The agent is started; its events are not read, and it has got no command."
     SPAWNS = "A process is about to be started."
-    SPAWNED = "The guard runs; whether the agent does is not known."
-    PROMPTS = "A turn has started; the agent does not know of it."
-    PROMPTED = "The agent has the turn, and has given no sign of it."
+    SPAWNED = "The guard is running; whether the agent is running is not known."
+    PROMPTS = "A turn has started; the agent has not got the prompt."
+    PROMPTED = "The agent has the prompt, but has not reacted yet."
     DELIVERS = "An answer is written; the agent does not have it."
-    DELIVERED = "The agent has the answer, and has given no sign of it."
-    CHOOSES = "Another model is written; the agent that runs goes on with the old one."
-    CHOSEN = "The agent knows of it, and has given no sign of it."
-    CONTROLS = "Who asks for something beside the talk is written; the agent does not know of it."
-    CONTROLLED = "The agent has done it; the log does not say so, nor does who asked know."
-    INTERRUPTS = "A turn is to stop; its agent was not asked to."
-    INTERRUPTED = "It was, and has not obeyed yet."
-    CLOSES = "An agent is to end; it runs."
-    CLOSED = "It has ended with everything it started; the log does not say so yet."
+    DELIVERED = "The agent has the answer, but has not reacted yet."
+    CHOOSES = "Another model is written; the running agent still uses the old one."
+    CHOSEN = "The agent has the new model, but has not reacted yet."
+    CONTROLS = "A control is audited; the agent has not got it."
+    CONTROLLED = "The agent has run the control; neither the log nor the client knows."
+    INTERRUPTS = "A turn is to stop; its agent was not asked to stop."
+    INTERRUPTED = "The agent was asked to stop, and has not stopped yet."
+    CLOSES = "An agent is to end; it is still running."
+    CLOSED = "The agent and its processes have ended; the log does not say so yet."
 
 
 class BadCrashPoint(TurnwireError):
-    """The variable names no crash point. The message names those that there are."""
+    """The variable names no crash point. The message lists the valid names."""
 
     code = "INVALID_FORMAT"
 
@@ -83,19 +87,19 @@ _reached: Callable[[CrashPoint], None] | None = None
 
 
 def reach(point: CrashPoint) -> None:
-    """The process has come to this point."""
+    """Reports that the process has reached this point."""
     if _reached is not None:
         _reached(point)
 
 
 def on_reach(run: Callable[[CrashPoint], None] | None) -> None:
-    """Call this at every point from now on, in whatever thread it is; none: nothing more."""
+    """Calls `run` at every crash point from now on, in any thread; None: calls nothing."""
     global _reached
     _reached = run
 
 
 def _die_at(said: str) -> Callable[[CrashPoint], None]:
-    """What ends this process at the place that the variable names."""
+    """Returns the function that ends this process at the point that the variable names."""
     name, _, number = said.partition(":")
     known = {each.name.lower(): each for each in CrashPoint}
     if name not in known or not (number or "1").isdecimal() or not int(number or "1"):

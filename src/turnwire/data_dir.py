@@ -1,4 +1,4 @@
-"""The data directory: made if it is missing, refused if other users of this machine may change it."""
+"""Creates the data directory, and rejects it if other users of this machine may change it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwire.errors import TurnwireError
 __all__ = ["cannot_use", "cause_of", "check_data_dir", "exposure_of", "make_data_dir"]
 
 
-# A user who writes one of these can become the owner, or change the log.
+# A user who can write one of these can become the owner, or change the log.
 _FILES = ("turnwire.db", "turnwire.db-wal", "turnwire.db-shm", "owner-token")
 _OTHERS_WRITE = 0o022
 _OTHERS_ENTER = 0o011
@@ -22,20 +22,23 @@ _HOW = "--data-dir DIR, or TURNWIRE_DATA_DIR"
 
 
 def make_data_dir(path: Path, how: str = _HOW) -> None:
-    """Makes it, for this user alone, if it is missing, and checks it. Raises TurnwireError."""
+    """Creates the directory for this user only, if it is missing, and checks it.
+
+    Raises TurnwireError.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise cannot_use(f"{_file_in(path)} is a file, not a directory", how) from None
     except OSError as failure:
-        raise cannot_use(f"cannot make the directory {path}: {cause_of(failure)}", how) from None
+        raise cannot_use(f"cannot create the directory {path}: {cause_of(failure)}", how) from None
     check_data_dir(path, how)
 
 
 def check_data_dir(path: Path, how: str = _HOW) -> None:
-    """Raises TurnwireError if another user of this machine may change what is in the directory.
+    """Raises TurnwireError if another user of this machine may change the directory's content.
 
-    Files in it that others may only read are closed to them.
+    Removes the access of other users to files that they may only read.
     """
     exposure = exposure_of(path)
     if exposure is not None:
@@ -44,14 +47,14 @@ def check_data_dir(path: Path, how: str = _HOW) -> None:
         with suppress(OSError):
             file = path / name
             mode = file.stat().st_mode
-            if mode & _OTHERS:  # a copy may have come with other rights
+            if mode & _OTHERS:  # a copied file may have other permissions
                 file.chmod(mode & stat.S_IRWXU)
 
 
 def exposure_of(path: Path) -> str | None:
-    """Returns who else may change what is in the directory, and what to run. Returns None if no other user may.
+    """Returns which other user may change the directory's content, and the command to run.
 
-    Also None if the directory is missing or cannot be looked at.
+    Returns None if no other user may, or if the directory is missing or cannot be examined.
     """
     try:
         place = path.resolve()
@@ -67,7 +70,10 @@ def exposure_of(path: Path) -> str | None:
 
 
 def _not_ours(path: Path) -> str | None:
-    """A file or directory of another user, who may change it at any time. Root may do so anyway."""
+    """Returns the problem if another user owns the path and may change it at any time.
+
+    Root may do so anyway.
+    """
     owner = path.stat().st_uid
     if owner in (0, os.geteuid()):
         return None
@@ -79,20 +85,20 @@ def _written_by_others(path: Path) -> str | None:
     if not path.stat().st_mode & _OTHERS_WRITE:
         return None
     command = f"chmod go-w {shlex.quote(str(path))}"
-    return f"{path} may be written by other users, who could become its owner. Run: {command}"
+    return f"{path} is writable for other users, who could become its owner. Run: {command}"
 
 
 def _replaceable_below(parent: Path) -> str | None:
-    """A directory above it in which everybody may rename, and so put another in its place."""
+    """Returns the problem if any user may replace the directory in its parent."""
     mode = parent.stat().st_mode
     if not mode & stat.S_IWOTH or mode & stat.S_ISVTX:
         return None
     command = f"chmod o-w {shlex.quote(str(parent))}"
-    return f"everybody may replace what is in {parent}. Run: {command}"
+    return f"every user may replace files in {parent}. Run: {command}"
 
 
 def _exposed_file(file: Path, directory_mode: int) -> str | None:
-    """A file that another user owns, or may write: only where they may enter the directory."""
+    """Returns the problem if another user can reach the file and owns it or may write it."""
     try:
         return _not_ours(file) or (
             _written_by_others(file) if directory_mode & _OTHERS_ENTER else None
@@ -102,16 +108,16 @@ def _exposed_file(file: Path, directory_mode: int) -> str | None:
 
 
 def cannot_use(cause: str, how: str = _HOW) -> TurnwireError:
-    """What is wrong, and what to do about it: `how` another directory is named."""
-    step = f"Name another directory, which you may write to: {how}."
+    """Returns the error with its cause and the next step: `how` another directory is chosen."""
+    step = f"Choose another directory that you may write to: {how}."
     return TurnwireError(f"{cause.rstrip('.')}. {step}")
 
 
 def cause_of(failure: OSError) -> str:
-    """What the system says of it."""
+    """Returns the operating system's message."""
     return failure.strerror or str(failure)
 
 
 def _file_in(path: Path) -> Path:
-    """What is in the way: the path itself, or something that it goes through."""
+    """Returns the path itself, or the first component of it that is a file."""
     return next((each for each in (path, *path.parents) if each.is_file()), path)

@@ -1,11 +1,11 @@
-"""Everything Turnwire raises, or hands back where raising would end a stream.
+"""The exceptions of Turnwire, which are also returned where raising would end a stream.
 
 TurnwireError
 ├── BadLine          a line of an agent's stream that is not a JSON object
 ├── UnreadableInput  a file that cannot be read at all
-├── Refused          something that was asked for and will not be done, with one of the codes of
-│                    the protocol (turnwire.core.error_codes)
-└── ContractBroken   a delta stream that breaks a rule, where a strict reader wants to stop
+├── Refused          a refused command, with an error code of the protocol
+│                    (turnwire.core.error_codes)
+└── ContractBroken   a delta stream that breaks a rule, raised by a strict reader
                      (turnwire.core.assembler)
 """
 
@@ -17,7 +17,7 @@ __all__ = ["BadLine", "TurnwireError", "UnreadableInput"]
 
 
 class TurnwireError(Exception):
-    """The root. `code` is for programs, `message` for people; `data` holds the particulars."""
+    """The base class. `code` is for programs, `message` for people; `data` has the details."""
 
     code = "INTERNAL_ERROR"
     retryable = False
@@ -29,10 +29,10 @@ class TurnwireError(Exception):
 
 
 class BadLine(TurnwireError):
-    """One line that is not a JSON object. The lines after it are read as if it had not been there.
+    """One line that is not a JSON object. Reading continues with the next line.
 
-    `reason` is one of invalid_json, invalid_utf8, not_an_object, too_deep, too_long, truncated; in a
-    recorded session also no_frame: it is an object, but neither a frame nor a line about one.
+    `reason` is one of invalid_json, invalid_utf8, not_an_object, too_deep, too_long, truncated. In
+    a recorded session it may also be no_frame: an object that is neither a frame nor about one.
     """
 
     code = "INVALID_FORMAT"

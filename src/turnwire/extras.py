@@ -1,10 +1,11 @@
-"""Names the extra of the package that brings a module which is not installed."""
+"""The optional extras of the package, and the modules that each of them installs."""
 
 from __future__ import annotations
 
 __all__ = ["MODULES", "how_to_install"]
 
-# `pip install turnwire` brings none of these. The command line needs all of them: it serves, too.
+# `pip install turnwire` installs none of these. The command line needs all of them, as it includes
+# the server.
 MODULES = {
     "click": "cli",
     "prompt_toolkit": "cli",

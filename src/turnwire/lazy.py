@@ -1,6 +1,6 @@
-"""Public names of a package that are fetched when they are first asked for.
+"""Lazy imports: public names of a package that are imported at their first access.
 
-So whoever needs one part of a package, or only its name, does not pay for all of it.
+A program that needs one part of a package does not load the rest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["fetcher"]
 
 
 def fetcher(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for a package; `homes` says in which module each name lives.
+    """Returns a `__getattr__` for a package; `homes` has the module of each name.
 
-    Raises ImportError, which names the extra to install, if that module needs one that is missing.
+    It raises ImportError, with the extra to install, if the module needs one that is missing.
     """
 
     def fetch(name: str) -> Any:

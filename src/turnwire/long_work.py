@@ -1,8 +1,11 @@
 """Divides long work on the event loop into short slices, so that other clients do not wait for it.
 
-Replays, exports and listings work through thousands of entries. Each of them has a `LongWork` and asks it between two entries
-whether its slice is over. All long work of a loop shares one queue: only one of them runs, for one slice; then the loop turns a few
-times without long work, and then the next in line runs. So the delay that other clients see does not grow with the number of replays.
+Replays, exports and listings process thousands of entries. Each has a `LongWork`, and checks
+between two entries whether its slice is over. All long work of a loop shares one queue. One job
+runs for one slice. Then the loop runs a few iterations without long work, and the next job in the
+queue runs. So the delay for other clients does not grow with the number of replays.
+While the loop has no other work, slices are longer: the pauses between them would take more time
+than the work.
 """
 
 from __future__ import annotations
@@ -19,11 +22,13 @@ __all__ = ["SLICE", "LongWork", "mapped_in_slices", "reading"]
 T = TypeVar("T")
 U = TypeVar("U")
 
-SLICE = 0.0001  # seconds that long work may take between two turns of the loop
-_TURNS = (
-    3  # turns of the loop between two slices: what a request takes from its bytes to its answer
-)
-_READING = 1  # pages that are read at once for long work: other reads find a free thread
+SLICE = 0.0001  # seconds that long work may take between two iterations of the loop
+_LONGEST_SLICE = 0.0005  # the same while nothing else runs on the loop
+_QUIET = 0.00006  # seconds for two iterations of a loop on which nothing else runs
+_QUIET_TIMES = 10  # pauses in a row after which the loop counts as quiet
+# Iterations of the loop between two slices: enough for a request, from its bytes to its answer.
+_TURNS = 3
+_READING = 1  # pages read concurrently for long work: other reads find a free thread
 
 
 class _Queue:
@@ -31,11 +36,14 @@ class _Queue:
 
     def __init__(self) -> None:
         self.reading = asyncio.Semaphore(_READING)
+        self.slice = SLICE
+        self._quiet = 0  # pauses in a row in which nothing else ran
+        self._paused = 0.0  # when the pause began
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_taken = False  # long work runs, or has run within the last turns of the loop
+        self._is_taken = False  # long work is running, or ran in one of the last iterations
 
     async def wait(self) -> None:
-        """Waits for a slice; returns at once if none was given within the last turns of the loop."""
+        """Waits for a slice; returns at once if no other job had one recently."""
         loop = asyncio.get_running_loop()
         if not self._is_taken:
             self._is_taken = True
@@ -46,14 +54,21 @@ class _Queue:
         await waiting
 
     def _turn(self, left: int) -> None:
-        """Called once in each turn of the loop. Gives the next slice when so many are over."""
+        """Runs once per iteration of the loop.
+
+        Gives the next slice after `left` more iterations.
+        """
         loop = asyncio.get_running_loop()
+        if left == _TURNS:
+            self._paused = perf_counter()
         if left > 1:
             loop.call_soon(self._turn, left - 1)
             return
+        self._quiet = self._quiet + 1 if perf_counter() - self._paused < _QUIET else 0
+        self.slice = SLICE if self._quiet < _QUIET_TIMES else _LONGEST_SLICE
         while self._waiting:
             first = self._waiting.popleft()
-            if not first.done():  # else it was cancelled
+            if not first.done():  # otherwise it was cancelled
                 first.set_result(None)
                 loop.call_soon(self._turn, _TURNS)
                 return
@@ -72,7 +87,7 @@ def _queue() -> _Queue:
 
 
 class LongWork:
-    """One piece of long work. Ask `is_due` between two steps of it, and then `give_way`."""
+    """One long job. Check `is_due` between two steps of it, and then await `give_way`."""
 
     __slots__ = ("_queue", "_until")
 
@@ -81,20 +96,26 @@ class LongWork:
         self._until = 0.0
 
     @property
+    def slice(self) -> float:
+        """The length of a slice at this moment, in seconds."""
+        return self._queue.slice
+
+    @property
     def is_due(self) -> bool:
-        """Whether the slice is over. The first one has not begun yet."""
+        """Returns whether the slice is over. Also true before the first slice."""
         return perf_counter() >= self._until
 
     async def give_way(self) -> None:
-        """Lets everything else run, then waits for the next slice."""
+        """Lets other work run, then waits for the next slice."""
         await self._queue.wait()
-        self._until = perf_counter() + SLICE
+        self._until = perf_counter() + self._queue.slice
 
 
 async def mapped_in_slices(make: Callable[[T], U], items: Iterable[T]) -> list[U]:
-    """Returns what `make` gives for each item. Gives way between two of them.
+    """Returns the result of `make` for each item, and gives way between two items.
 
-    Takes the items out of their list, if it is one: to free thousands of them at once would hold the loop as well.
+    Empties `items` if it is a list: freeing thousands of items at once would block the loop as
+    well.
     """
     work = LongWork()
     made: list[U] = []
@@ -106,12 +127,15 @@ async def mapped_in_slices(make: Callable[[T], U], items: Iterable[T]) -> list[U
 
 
 def _taken_out(items: list[T]) -> Iterator[T]:
-    """Yields the items in order, and leaves the list empty."""
+    """Yields the items in order, and empties the list."""
     items.reverse()
     while items:
         yield items.pop()
 
 
 def reading() -> asyncio.Semaphore:
-    """Held while a page is read for long work: it must not take all threads of the store."""
+    """Returns the semaphore to hold while a page is read for long work.
+
+    Long work must not occupy all threads of the store.
+    """
     return _queue().reading

@@ -1,4 +1,4 @@
-"""How a server behaves where there is a choice, and where each choice came from."""
+"""The settings of a server, and the source of each value."""
 
 from __future__ import annotations
 
@@ -28,104 +28,105 @@ __all__ = [
     "read_settings",
 ]
 
-# Given an ASGI scope (of a request or a WebSocket): the name of the user, or none.
+# Gets an ASGI scope (of a request or a WebSocket); returns the user's name, or None.
 Authenticate: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
 
 _PREFIX = "TURNWIRE_"
 _V2 = "TURNWIRE_PROTOCOL_V2"
-_OLD_V2 = "CHAT_PROTOCOL_V2_ENABLED"  # the older name of the same
+_OLD_V2 = "CHAT_PROTOCOL_V2_ENABLED"  # the older name of the same variable
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off", "")
-_YES_OR_NO: tuple[Any, ...] = (bool, bool | None)  # types of settings
+_YES_OR_NO: tuple[Any, ...] = (bool, bool | None)  # types of boolean settings
 _FILE = "turnwire.toml"
 
 
 class BadSetting(TurnwireError):
-    """A setting that makes no sense. The message says where it is and what to do."""
+    """An invalid setting. The message says where it is and what to do."""
 
     code = "INVALID_SETTING"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What `create_app` and `turnwire serve` can be told."""
+    """The settings of `create_app` and `turnwire serve`."""
 
-    # Where it is.
-    data_dir: str = ""  # where conversations are kept; empty: with this user's data
+    # Address and data.
+    data_dir: str = ""  # directory of the conversations; empty: this user's data directory
     host: str = "127.0.0.1"  # the address to listen on
-    port: int = 7410  # 0: any that is free
-    public_url: str = ""  # where people open it, if something stands before it: see `server.public`
-    # Who may come in.
-    hosts: list[str] = []  # names under which this server is known, besides those of its address
-    origins: list[str] = []  # pages from elsewhere that may use it: `https://app.example`
-    # What it does.
-    protocol_v2: bool | None = None  # none: what TURNWIRE_PROTOCOL_V2 says; otherwise off
-    agent: str = "demo"  # of conversations that name none, by name or as module:attribute
-    agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
-    agent_options: dict[str, dict[str, Any]] = {}  # by agent: what it is made with
-    roots: list[str] = []  # agents may be told to work below these directories
-    # How agents are kept away from the data directory: see `agents.isolation`.
+    port: int = 7410  # 0: any free port
+    public_url: str = ""  # the URL that people open, if there is a proxy: see `server.public`
+    # Access.
+    hosts: list[str] = []  # host names of this server, in addition to those of its address
+    origins: list[str] = []  # origins of other sites that may use it: `https://app.example`
+    # Behaviour.
+    protocol_v2: bool | None = None  # none: TURNWIRE_PROTOCOL_V2 decides; otherwise off
+    agent: str = "demo"  # default agent of a conversation, by name or as module:attribute
+    agents: list[str] = []  # allowed agents, by name or as module:attribute; empty: all
+    agent_options: dict[str, dict[str, Any]] = {}  # by agent: the arguments that it is created with
+    roots: list[str] = []  # directories below which agents may work
+    # Isolation of agents from the data directory: see `agents.isolation`.
     agent_isolation: Literal["auto", "require", "namespaces", "landlock", "off"] = "auto"
-    agent_user: str = ""  # a user of this machine, as whom agents run; needs a server of root's
-    on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client leaves
-    disconnect_grace: float = 30.0  # seconds until then
-    max_queue: int = 16  # messages that may wait in a conversation
-    question_seconds: float | None = None  # until a question's deadline; none: it waits for ever
-    permission_seconds: float | None = None  # until a permission is denied; none: it waits
-    agent_idle: float = 120.0  # seconds without a turn, until an agent's process is closed
-    # What it may cost, in dollars.
-    budget_usd_per_conversation: float | None = None  # none: whatever it takes
-    budget_usd_per_user: float | None = None  # of all conversations of a user; none: the same
-    budget_period: Literal["day", "month", "ever"] = "month"  # in which they may spend it, in UTC
-    # How much is too much.
+    agent_user: str = ""  # a user of this machine that agents run as; the server must run as root
+    on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client has left
+    disconnect_grace: float = 30.0  # grace period in seconds
+    max_queue: int = 16  # maximum number of queued messages in a conversation
+    question_seconds: float | None = None  # until a question's deadline; none: no deadline
+    permission_seconds: float | None = None  # until a permission is denied; none: no deadline
+    agent_idle: float = 120.0  # seconds without a turn until an agent's process is closed
+    # Budgets, in dollars.
+    budget_usd_per_conversation: float | None = None  # none: no limit
+    budget_usd_per_user: float | None = None  # for all conversations of a user; none: no limit
+    budget_period: Literal["day", "month", "ever"] = "month"  # period of the user budget, in UTC
+    # Limits.
     max_frame_bytes: int = 1 << 20  # of a client's frame
-    max_depth: int = 64  # of the objects and lists in one another in it
-    max_items: int = 20_000  # objects, lists, and what is in them, of a frame or an HTTP request
+    max_depth: int = 64  # maximum JSON depth of a frame
+    max_items: int = 20_000  # maximum JSON values in a frame or an HTTP request
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
     max_blob_bytes: int = 10_000_000
-    # Of all that one user has stored: blobs, and conversations with all that was said in them.
+    # Stored data of one user: blobs, and conversations with their logs.
     max_user_blob_bytes: int = 1_000_000_000  # the owner of the data has no limit
-    buffer_bytes: int = 1 << 20  # that may wait for a slow client
-    max_buffered_bytes: int = 64 << 20  # that may wait for all clients together
-    frames_per_second: float = 50.0  # of one user, in the long run; of the owner: of one client
-    frames_at_once: int = 200  # and in a burst
-    requests_per_second: float = 50.0  # over HTTP, of one user, in the long run
-    requests_at_once: int = 200  # and in a burst
+    buffer_bytes: int = 1 << 20  # buffer for a slow client
+    max_buffered_bytes: int = 64 << 20  # buffers of all clients together
+    frames_per_second: float = 50.0  # rate limit per user; for the owner per client
+    frames_at_once: int = 200  # burst of that limit
+    requests_per_second: float = 50.0  # rate limit of HTTP requests per user
+    requests_at_once: int = 200  # burst of that limit
     max_connections: int = 10_000
     max_connections_per_user: int = 2_000
-    connects_per_second: float = 20.0  # WebSockets that one user opens, in the long run
-    connects_at_once: int = 2_000  # and in a burst
-    # Of strangers. A connection waits while no request is carried out on it: see `tcp_connections`.
+    connects_per_second: float = 20.0  # rate limit of WebSocket connections per user
+    connects_at_once: int = 2_000  # burst of that limit
+    # Unauthenticated connections. A connection waits while it has no request in progress: see
+    # `tcp_connections`.
     max_waiting_connections: int = 4_000
     max_waiting_connections_per_address: int = 2_000
-    header_seconds: float = 15.0  # until the headers of a request are there
-    body_seconds: float = 30.0  # until its body is there, and one more for each 16 KiB of it
-    # What one user may take, over all connections. The owner of the data has no such limit.
-    bytes_per_second: float = 2_000_000.0  # of frames and bodies, in the long run
-    bytes_at_once: int = 64_000_000  # and in a burst
-    work_per_second: float = 0.25  # seconds of the event loop's time, in the long run
-    work_at_once: float = 5.0  # and in a burst
-    costly_at_once: int = 2  # searches, exports and forks that are under way
+    header_seconds: float = 15.0  # timeout for the headers of a request
+    body_seconds: float = 30.0  # timeout for its body, plus one second for each 16 KiB of it
+    # Limits per user, over all connections. The owner of the data has no such limit.
+    bytes_per_second: float = 2_000_000.0  # rate limit of frames and bodies
+    bytes_at_once: int = 64_000_000  # burst of that limit
+    work_per_second: float = 0.25  # rate limit of the event loop's time, in seconds
+    work_at_once: float = 5.0  # burst of that limit
+    costly_at_once: int = 2  # concurrent searches, exports and forks
     max_streams_per_user: int = 32  # of changes (server-sent events)
-    max_agents_per_user: int = 16  # that run at once
+    max_agents_per_user: int = 16  # maximum number of running agents
     max_conversations_per_user: int = 10_000
-    # Signs of life.
-    heartbeat_seconds: int = 15  # of silence until the server says something
+    # Heartbeats.
+    heartbeat_seconds: int = 15  # silence until the server sends a heartbeat
     ping_seconds: float = 10.0  # between pings on a WebSocket
-    pong_seconds: float = 10.0  # until an unanswered ping ends it
-    # What is watched.
-    slow_loop_seconds: float = 0.05  # a longer pause of the event loop is logged; 0: none is
+    pong_seconds: float = 10.0  # timeout of a ping, which closes the WebSocket
+    # Monitoring.
+    slow_loop_seconds: float = 0.05  # a longer pause of the event loop is logged; 0: off
     # For programs only.
-    authenticate: Authenticate | None = None  # an embedding application's own users
-    made_agents: Mapping[str, Agent] | None = None  # agents that are made already
+    authenticate: Authenticate | None = None  # authentication of an embedding application
+    made_agents: Mapping[str, Agent] | None = None  # agent objects of an embedding application
 
     @property
     def data_path(self) -> Path:
-        """Where conversations are kept."""
+        """Returns the directory of the conversations."""
         return Path(self.data_dir).expanduser() if self.data_dir else default_data_dir()
 
 
 class Sourced(Struct, frozen=True):
-    """A setting, and who chose it."""
+    """A setting and its source."""
 
     name: str
     value: Any
@@ -135,12 +136,12 @@ class Sourced(Struct, frozen=True):
 _OURS = [f for f in structs.fields(Settings) if f.name not in ("authenticate", "made_agents")]
 _NAMES = {field.name: field for field in _OURS}
 
-# Where it is not anything from 0 on.
+# Valid ranges; the default is 0 and more.
 _RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
     "budget_usd_per_conversation": (0.000001, math.inf),
-    "max_frame_bytes": (1024, math.inf),  # less, and hardly a word could be said
-    "max_depth": (8, math.inf),  # as deep as our own frames are
+    "max_frame_bytes": (1024, math.inf),  # a smaller frame could hardly contain a message
+    "max_depth": (8, math.inf),  # the depth of the server's own frames
     "max_items": (256, math.inf),
     "max_body_bytes": (1024, math.inf),
     "buffer_bytes": (1024, math.inf),
@@ -173,9 +174,9 @@ def read_settings(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
 ) -> tuple[Settings, list[Sourced]]:
-    """A flag goes before the environment, that before turnwire.toml, that before what is usual.
+    """Reads the settings. Precedence: flags, environment, turnwire.toml, defaults.
 
-    `defaults` are what is usual here, where that is not what the library does.
+    `defaults` replace the library's own defaults.
     """
     environ = os.environ if environ is None else environ
     path = file or Path(environ.get(f"{_PREFIX}CONFIG", _FILE))
@@ -197,15 +198,15 @@ def read_settings(
 
 
 def flag_of_v2() -> bool:
-    """Whether the environment says that protocol v2 is spoken, where no setting does.
+    """Returns whether the environment enables protocol v2, for use if no setting does.
 
-    Raises BadSetting if it says both.
+    Raises BadSetting if the two variables contradict each other.
     """
     return os.environ.get(_v2_variable(os.environ), "").lower() in _TRUE
 
 
 def _v2_variable(environ: Mapping[str, str]) -> str:
-    """The variable that switches protocol v2. Raises BadSetting if the two names contradict."""
+    """Returns the variable that enables protocol v2. Raises BadSetting if both names contradict."""
     if _OLD_V2 not in environ:
         return _V2
     if _V2 not in environ:
@@ -228,14 +229,14 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
         written = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if must_exist:
-            raise BadSetting(f"there is no file {path}. Make it, or name another.") from None
+            raise BadSetting(f"there is no file {path}. Create it, or name another.") from None
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{path} cannot be read: {error}") from None
     for name in written:
         if name not in _NAMES:
             near = difflib.get_close_matches(name, _NAMES, 1)
-            hint = f"Did you mean {near[0]}?" if near else "See docs/server.md for those there are."
+            hint = f"Did you mean {near[0]}?" if near else "See docs/server.md for the list."
             raise BadSetting(f"{path}: there is no setting {name!r}. {hint}")
     return written
 
@@ -250,7 +251,7 @@ def _from_text(text: str, field: structs.FieldInfo) -> Any:
         try:
             return msgspec.json.decode(text or "{}")
         except msgspec.DecodeError:
-            return text  # which is then refused, with its name
+            return text  # rejected later, with its name
     return text
 
 
@@ -260,19 +261,19 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
     except msgspec.ValidationError as error:
         why = "it has to be true or false" if field.type in _YES_OR_NO else error
         said = f"{field.name} is {value!r} ({source}): {why}."
-        raise BadSetting(f"{said} Mend it there.") from None
+        raise BadSetting(f"{said} Correct it there.") from None
     check_number(field.name, checked, source)
     return checked
 
 
 def check_number(name: str, value: Any, source: str) -> None:
-    """Raises BadSetting for a number that is too small, too large or none to count with."""
+    """Raises BadSetting for a number that is too small, too large or not finite."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
     least, most = _RANGES.get(name, (0, math.inf))
     said = f"{name} is {value} ({source}): it"
     if not math.isfinite(value):
-        raise BadSetting(f"{said} has to be a number that one can wait for.")
+        raise BadSetting(f"{said} has to be a finite number.")
     if value < least:
         raise BadSetting(f"{said} cannot be less than {least}.")
     if value > most:
@@ -280,9 +281,9 @@ def check_number(name: str, value: Any, source: str) -> None:
 
 
 def default_data_dir() -> Path:
-    """Where programs of this user keep their data on this machine."""
+    """Returns the directory for the data of this user's programs on this machine."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "turnwire"
     base = os.environ.get("XDG_DATA_HOME", "")
-    # A relative path is to be ignored, says the specification of these directories.
+    # The XDG specification requires relative paths to be ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "turnwire"

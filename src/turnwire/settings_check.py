@@ -1,4 +1,4 @@
-"""Settings that cannot be meant: found at the start, and not by whoever comes first."""
+"""Rejects invalid or contradictory settings at startup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from turnwire.settings import BadSetting, Settings, Sourced, check_number
 
 __all__ = ["check_settings", "is_number"]
 
-# The first parts of our own addresses. Below a prefix of such a name nobody could tell them apart.
+# The first path segments of the server's own URLs. A prefix with such a name would be ambiguous.
 _OURS = ("api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _NAME = re.compile(r"[^\s:/?#@*\[\]]+")
@@ -25,7 +25,7 @@ _NOT_VALUES = ("authenticate", "made_agents")
 
 
 def check_settings(settings: Settings, told: Iterable[Sourced] = ()) -> None:
-    """Raises BadSetting for the first that makes no sense: which, who chose it, what would be right."""
+    """Raises BadSetting for the first invalid setting, with its source and a valid value."""
     sources = {each.name: each.source for each in told}
     for field in structs.fields(settings):
         if field.name in _NOT_VALUES:
@@ -40,11 +40,11 @@ def check_settings(settings: Settings, told: Iterable[Sourced] = ()) -> None:
 
 
 def _check_type(field: structs.FieldInfo, value: Any, source: str) -> None:
-    """A program can give anything. Paths are as good as their names."""
+    """Raises BadSetting for a value of the wrong type, which a program may pass. Accepts paths."""
     plain = [str(each) for each in value] if _are_paths(value) else value
     plain = str(plain) if isinstance(plain, Path) else plain
     if isinstance(plain, Mapping):
-        return  # of agents' options, which each agent looks at itself
+        return  # options of agents, which each agent validates itself
     try:
         msgspec.convert(plain, field.type)
     except msgspec.ValidationError as error:
@@ -58,7 +58,7 @@ def _are_paths(value: Any) -> bool:
 def _host(host: str) -> str | None:
     right = "Name an address of this machine: 127.0.0.1 for this machine alone, 0.0.0.0 for all."
     if not host.strip("[]") or re.search(r"[\s/*]", host):
-        return f"nothing can listen there. {right}"
+        return f"it is not an address to listen on. {right}"
     if host.count(":") == 1:
         return f"the port is a setting of its own. {right}"
     return None
@@ -73,7 +73,7 @@ def _hosts(names: list[str]) -> str | None:
 
 
 def is_number(name: str) -> bool:
-    """Whether it is an address in numbers, and no name."""
+    """Returns whether this is a numeric address, not a name."""
     try:
         ip_address(name)
     except ValueError:
@@ -84,7 +84,7 @@ def is_number(name: str) -> bool:
 def _origins(origins: list[str]) -> str | None:
     for origin in origins:
         if origin == "*":
-            return "not every page may come in. Name those that may: https://app.example."
+            return "a wildcard is not allowed. Name each origin: https://app.example."
         scheme, mark, rest = origin.rstrip("/").partition("://")
         parts = _split(f"//{rest}")
         if not (mark and _SCHEME.fullmatch(scheme) and parts and parts.hostname):
@@ -107,7 +107,7 @@ def _public_url(url: str) -> str | None:
     right = "Write it as people open it: https://chat.example, or https://chat.example/turnwire."
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"that is no address. {right}"
+        return f"it is not a valid URL. {right}"
     if parts.username is not None or parts.query or parts.fragment or "*" in parts.netloc:
         return f"it may have a name, a port and a path, and nothing else. {right}"
     prefix = parts.path.rstrip("/")
@@ -123,15 +123,15 @@ def _roots(roots: list[str]) -> str | None:
         try:
             if not Path(root).expanduser().is_dir():
                 return f"there is no directory {str(root)!r}. Make it, or name one that is there."
-        except (OSError, RuntimeError) as error:  # it may not be looked at; there is no such user
-            return f"{str(root)!r} cannot be looked at: {error}. Name another."
+        except (OSError, RuntimeError) as error:  # no permission, or an unknown user in `~`
+            return f"{str(root)!r} cannot be read: {error}. Name another directory."
     return None
 
 
 def _slow_loop_seconds(seconds: float) -> str | None:
     if 0 < seconds < 0.005:
         return (
-            "to watch so closely would keep the server busy. Choose 0.005 or more, or 0 for none."
+            "such a short interval would keep the server busy. Choose 0.005 or more, or 0 for none."
         )
     return None
 
@@ -139,7 +139,7 @@ def _slow_loop_seconds(seconds: float) -> str | None:
 def _split(address: str) -> SplitResult | None:
     try:
         parts = urlsplit(address)
-        _ = parts.port  # raises where it is none
+        _ = parts.port  # raises if the port is invalid
     except ValueError:
         return None
     return None if re.search(r"\s", address) else parts

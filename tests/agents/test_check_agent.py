@@ -74,10 +74,10 @@ def test_what_the_real_claude_says_is_in_order(path: Path) -> None:
     ("batches", "problem"),
     [
         ([[]], "a batch is empty"),
-        ([[SAID]], "assistant_message of the agent itself outside of a turn"),
+        ([[SAID]], "assistant_message of the main agent outside of a turn"),
         ([[STARTED, STARTED]], "turn_started in a turn"),
         ([[ENDED, FIGURES]], "turn_completed without a turn"),
-        ([[STARTED, ENDED], [FIGURES]], "no result_summary behind it in its batch"),
+        ([[STARTED, ENDED], [FIGURES]], "no result_summary after it in its batch"),
         ([[STARTED, FIGURES]], "result_summary in a turn"),
         ([[STARTED, BEGUN, ENDED, FIGURES]], "the turn ended and message m-1 did not"),
         ([[STARTED, BEGUN, BEGUN]], "the one before it has not ended"),
@@ -88,7 +88,7 @@ def test_what_the_real_claude_says_is_in_order(path: Path) -> None:
         ([[STARTED, BEGUN, PIECE]], "a piece of block 0 of message m-1: it is not open"),
         ([[STARTED, BEGUN, BLOCK_ENDED]], "block 0 of message m-1 ended: it was not open"),
         ([[STARTED, BEGUN, BLOCK, COMPLETED]], "message m-1 ended with open blocks: 0"),
-        ([[STARTED, result_of("t-1")]], "a result for t-1, which nobody called"),
+        ([[STARTED, result_of("t-1")]], "a result for t-1, which was never called"),
         ([[ev.TurnStarted("", "", None, None)]], "provider is empty"),
     ],
 )
@@ -160,20 +160,20 @@ def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem
     [
         (StrangeAgent(how="on strike"), "it is unavailable: It is on strike."),
         (StrangeAgent(how="refuses"), "open() raised AgentGone: It does not want to."),
-        (StrangeAgent(how="crashes"), "it raised ValueError('a mistake')"),
-        (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent broke"),
+        (StrangeAgent(how="crashes"), "raised ValueError('a mistake')"),
+        (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent failed"),
         (StrangeAgent(how="never closes"), "close() took more than 0.3 seconds"),
         (StrangeAgent(how="immortal"), "prompt() after close() did not raise AgentGone"),
         (
             StrangeAgent(how="modest"),
-            "mcp_status is not among its capabilities, and was answered",
+            "mcp_status was answered, but is not in its capabilities",
         ),
         (StrangeAgent(how="boasts"), "models was refused: NOT_SUPPORTED"),
         (StrangeAgent([[STARTED]]), "no end of turn 1 after 0.3 seconds"),
-        (StrangeAgent([[STARTED, ENDED, FIGURES]]), "the turn said nothing"),
+        (StrangeAgent([[STARTED, ENDED, FIGURES]]), "the turn has no content"),
         (
             StrangeAgent([[STARTED, SAID, ENDED], [FIGURES]]),
-            "a prompt gets a turn: turn_completed has no result_summary behind it in its batch",
+            "a prompt gets a turn: turn_completed has no result_summary after it in its batch",
         ),
         (
             StrangeAgent([[STARTED, ev.TurnFailed(*WHOSE, "tired", "No."), FIGURES]]),
@@ -188,7 +188,7 @@ def test_what_a_bad_agent_does_is_named(agent: StrangeAgent, problem: str) -> No
 
 
 def test_a_tool_that_is_never_called_is_named() -> None:
-    with pytest.raises(AgentBroken, match="it called no tool"):
+    with pytest.raises(AgentBroken, match="the agent called no tool"):
         checked(StrangeAgent(), Prompts(tool="use one"))
 
 

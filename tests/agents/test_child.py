@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -91,9 +92,13 @@ def test_what_is_ready_together_is_read_together() -> None:
     async def run() -> None:
         async with talking(child()) as ear:
             await ear.say("long")
-            await ear.turn_ends()
+            ended = asyncio.create_task(ear.turn_ends())
+            while not ended.done():
+                time.sleep(0.02)  # noqa: ASYNC251 (the server has other work: meanwhile the agent goes on)
+                await asyncio.sleep(0)
+            await ended
             assert len(ear.events) > 1000
-            assert len(ear.batches) < len(ear.events) / 3
+            assert max(map(len, ear.batches)) > 3
 
     asyncio.run(run())
 
@@ -200,7 +205,7 @@ def test_what_is_asked_of_it_beside_the_talk_comes_back_and_its_death_is_told() 
             assert await ear.session.control(c.McpStatus()) == c.McpServers(servers)
             said = "This agent has no models."
             assert await refusal(ear.session, c.ListModels()) == ("NOT_SUPPORTED", said)
-            said = "The agent broke: ValueError: a mistake"
+            said = "The agent failed: ValueError: a mistake"
             assert await refusal(ear.session, c.McpReconnect("broken")) == ("AGENT_ERROR", said)
             gone = ("AGENT_UNAVAILABLE", "It has left.")
             assert await refusal(ear.session, c.McpReconnect("gone")) == gone
@@ -218,7 +223,7 @@ def test_an_agent_that_breaks_says_why_and_ends(how: str) -> None:
             await ear.say("Hello")
             await ear.ends()
             assert ear.gone is not None
-            assert ear.gone.message == "The agent broke: ValueError: a mistake"
+            assert ear.gone.message == "The agent failed: ValueError: a mistake"
             assert wait_until_gone(below) == []  # by itself, before it is ended
             assert await ear.session.close() == []
 
@@ -298,7 +303,7 @@ def nothing_runs() -> bool:
 def test_one_that_never_starts_is_given_up_and_ended() -> None:
     async def run() -> None:
         agent = ChildAgent("demo", never_start=True, start_seconds=0.5)
-        with pytest.raises(AgentGone, match=r"no sign of life for 0\.5 seconds"):
+        with pytest.raises(AgentGone, match=r"did not start within 0\.5 seconds"):
             await agent.open(SessionStart("c"))
         assert nothing_runs()
 

@@ -18,7 +18,7 @@ def test_a_mistake_in_an_agent_ends_its_session_with_a_reason() -> None:
             await ear.say("Hello")
             await ear.ends()
             assert ear.gone is not None
-            assert ear.gone.message == "The agent broke: ValueError: a mistake"
+            assert ear.gone.message == "The agent failed: ValueError: a mistake"
             with pytest.raises(AgentGone, match="a mistake"):
                 await ear.say("Hello?")
 

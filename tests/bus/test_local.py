@@ -85,4 +85,4 @@ def test_the_checks_hold_where_assert_is_switched_off() -> None:
     )
     judged = subprocess.run([sys.executable, "-O", "-c", judge], capture_output=True, text=True)
     assert judged.returncode == 1
-    assert "not so: messages come in order, and once" in judged.stderr
+    assert "broken promise: messages come in order, and once" in judged.stderr

@@ -44,7 +44,7 @@ class TestAfterAKill:
         with socket.create_server(("127.0.0.1", 0)) as gone:
             url = f"http://127.0.0.1:{gone.getsockname()[1]}"
         (home / "server.1.json").write_text(json.dumps({"url": url, "pid": os.getpid()}))
-        assert "none runs on this data" in tell("doctor").stdout
+        assert "no server runs on this data directory" in tell("doctor").stdout
         assert tell("answer", killed, "3").exit_code == 0
 
     def test_the_answer_is_that_tools_result(self, killed: str, tell: Tell) -> None:
@@ -109,8 +109,8 @@ class TestAfterAKill:
         answered = tell("answer", name, "--allow")
         assert answered.exit_code == 2
         assert answered.stderr == (
-            "turnwire: the permission is not open any more: the process that asked for it is gone, "
-            "and its call with it. Let the agent ask again: "
+            "turnwire: the permission is not open any more: the process that asked for it has "
+            "ended, and its tool call is lost. Let the agent ask again: "
             f"turnwire run --conversation {name} 'please try again'\n"
         )
 
@@ -144,7 +144,8 @@ class TestWithoutATerminal:
         assert ran.exit_code == 3
         said = ran.stdout
         assert "$ rm -r build" in said
-        assert "Nobody here can allow Bash, so the turn stops. Go on at a terminal: " in said
+        asks = "Bash needs permission, but there is no terminal to ask at. The turn stops."
+        assert f"{asks} Go on at a terminal: " in said
 
 
 class TestWhatCannotBeAnswered:
@@ -159,12 +160,12 @@ class TestWhatCannotBeAnswered:
         [
             (["x"], "There are 2 questions; answer them as JSON: "),
             (['{"Which size?": "9", "Which extras?": "milk"}'], "There is no option '9'"),
-            ([" "], "the answer is empty. Say it in words"),
+            ([" "], "the answer is empty. Give words"),
             (['{"Which size?": "", "Which extras?": []}'], "this one is empty"),
             (["--allow"], "this is a question. Answer it in words"),
-            (["x", "--question-id", "y"], "no question 'y' waits. There is: call-q"),
-            (["x", "--deny"], "A permission is answered with --allow or --deny alone."),
-            (["--allow", "--reason", "x"], "--reason goes with --deny, or with n."),
+            (["x", "--question-id", "y"], "no open request has the id 'y'. Name one of: call-q"),
+            (["x", "--deny"], "Give either an ANSWER or --allow or --deny, not both."),
+            (["--allow", "--reason", "x"], "--reason needs --deny, or n as the ANSWER."),
             (["x", "--reason", "y"], "this is a question. Answer it in words"),
         ],
     )
@@ -190,7 +191,7 @@ class TestWhatCannotBeAnswered:
         answered = tell("answer", name, "x")
         assert answered.exit_code == 2
         assert answered.stderr == (
-            "turnwire: nothing waits for an answer there. "
+            "turnwire: no request is open in this conversation. "
             f"Go on with: turnwire run --conversation {name}\n"
         )
 
@@ -202,6 +203,6 @@ class TestWhatCannotBeAnswered:
             assert answered.exit_code == 2
             said = answered.stderr
             assert f"process {terminal.process.pid} on " in said
-            assert "works on this conversation. Wait until it has ended, or stop it there" in said
+            assert "owns this conversation. Wait until that process has ended, or stop it" in said
             terminal.type("3\n")
             assert terminal.end() == 0

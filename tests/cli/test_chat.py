@@ -23,7 +23,7 @@ from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2.frames import SessionState
 
 ENTER, ESCAPE, UP, CONTROL_D = "\r", "\x1b", "\x1b[A", "\x04"
-READY = "› Say something"
+READY = "› Type a message"
 
 
 @contextmanager
@@ -119,9 +119,9 @@ class TestAsking:
             person.wait_for("  2  Green  like a meadow")
             person.wait_for("demo waits for your answer · Esc stops it")
             say(person, "7")
-            person.wait_for("There is no option '7': take 1 to 3.")
+            person.wait_for("There is no option '7': choose 1 to 3.")
             say(person, "")
-            person.wait_for("It wants an answer.")
+            person.wait_for("An answer is required.")
             say(person, "2")
             person.wait_for("Green it is. Thank you!")
             assert person.screen.text.count("→ Green") == 1
@@ -170,7 +170,7 @@ class TestAsking:
             person.wait_for("A number, or your own words")
             with Terminal("answer", _only(home), "red", home=home) as other:
                 assert other.end() == 0
-            person.wait_for("→ Red  answered elsewhere")
+            person.wait_for("→ Red  answered by another client")
             person.wait_for("Red it is. Thank you!")
             person.wait_for(READY)
 
@@ -180,7 +180,7 @@ class TestAsking:
                 say(person, "ask")
                 person.wait_for("A number, or your own words")
                 name = left(person)
-                assert "Something waits for an answer: turnwire inbox" in person.screen.text
+                assert "A request waits for an answer: turnwire inbox" in person.screen.text
             (item,) = lines(tell("inbox", "--json"))
             assert item["conversation_id"] == name
             with chat(home, "--conversation", name[:8]) as person:
@@ -208,7 +208,7 @@ class TestStopping:
                 other.wait_for("demo is working")
                 other.type(ESCAPE)
                 other.wait_for("■ Interrupted: you stopped it")
-                person.wait_for("■ Interrupted: somebody else stopped it")
+                person.wait_for("■ Interrupted: another person stopped it")
                 assert left(other)
 
 
@@ -227,7 +227,7 @@ class TestTheQueue:
             person.control_c()  # empties the line, and no more
             person.type(ESCAPE)
             person.wait_for("held: use a tool")
-            person.wait_for("Enter lets the queue go on")
+            person.wait_for("Enter resumes the queue")
             say(person, "")
             person.wait_for("> use a tool")
             person.wait_for("There are three of them")
@@ -264,7 +264,7 @@ class TestTheQueue:
             name = asyncio.run(talk_as_ann(running.url))
             with chat(home, "--conversation", name) as person:
                 person.wait_for("queued: think")
-                assert "Up takes" not in person.screen.text
+                assert "Up edits" not in person.screen.text
                 say(person, "use a tool")
                 person.wait_for("queued: use a tool")
                 person.type(UP + UP)
@@ -293,9 +293,9 @@ class TestTheQueue:
             place = ("--server", running.url, "--token-file", str(token))
             with chat(home, "--conversation", name, *place) as person:
                 person.wait_for("queued: the owner's")
-                assert "Up takes" not in person.screen.text
+                assert "Up edits" not in person.screen.text
                 say(person, "think")
-                person.wait_for("Up takes")
+                person.wait_for("Up edits")
                 person.type(UP + UP)
                 person.wait_for("› think")
                 person.wait_for("1 queued")
@@ -320,7 +320,7 @@ class TestAServerThatDies:
             person.wait_for("sending: think")
             with server(home, SLOW) as second:
                 assert second.url != first.url
-                person.wait_for("It breaks off here: the server died.")
+                person.wait_for("The text ends here: the server died.")
                 person.wait_for("■ Interrupted: the process that ran it was killed.")
                 person.wait_for("There are three of them")
                 person.wait_for("42 is still a good answer")
@@ -352,10 +352,10 @@ class TestAServerThatDies:
             piped.say("think")
             piped.wait_for("Streams are rivers")
             first.kill()
-            assert b"the server is gone. Waiting for it." in piped.stderr.readline()
+            assert b"the connection is lost. Waiting for the server." in piped.stderr.readline()
             with server(home, SLOW):
                 said, code = piped.rest()
-        assert "It breaks off here: the server died." in said
+        assert "The text ends here: the server died." in said
         assert "I have thought about it: **42** is still a good answer." in said
         assert code == 0
 
@@ -376,7 +376,7 @@ class TestAPipeWhoseMessageHasToWait:
         with server(home, SLOW) as running, piped_chat(home) as piped:
             asyncio.run(remove(running, begun(piped, tell), piped))
             said, code = piped.rest()
-        assert "somebody removed your message before its turn came" in said
+        assert "your message was removed from the queue" in said
         assert "is still a good answer" not in said
         assert code == 2
 
@@ -427,7 +427,9 @@ class TestComingAndGoing:
                 person.wait_for(READY)
                 person.control_c()
                 assert person.end() == 0
-                assert person.screen.text.endswith("Nothing was said, so nothing is kept.")
+                assert person.screen.text.endswith(
+                    "You sent no message, so the conversation is not kept."
+                )
             assert lines(tell("list", "--json")) == []
 
     def test_an_empty_one_that_was_there_before_stays(self, home: Path, tell: Tell) -> None:
@@ -567,7 +569,7 @@ def test_tail_tells_all_of_it_and_finds_the_server_again(home: Path, start: Star
             watcher.wait_for("> tool")
             watcher.wait_for("There are three of them")
             first.kill()
-            watcher.wait_for("the server is gone. Waiting for it.")
+            watcher.wait_for("the connection is lost. Waiting for the server.")
             with server(home, SLOW):
                 name = _only(home)
                 said = start("chat", "--data-dir", home, "--conversation", name, input=b"think")
@@ -584,14 +586,16 @@ def test_run_says_where_a_conversation_of_the_server_is(
     with server(home) as running:
         told = " ".join(tell("doctor").stdout.split())
         assert (
-            f"of a server that is started now and here; the one that runs is at {running.url}"
+            f"those of a server that you would start here; the one at {running.url} may differ"
             in told
         )
         assert start("chat", "--data-dir", home, input=b"ask").returncode == 3
         name = _only(home)
         refused = tell("run", "--conversation", name, "go on")
         assert refused.exit_code == 2
-        assert f"Talk in it there: turnwire chat --conversation {name}" in refused.stderr
+        assert (
+            f"Talk to the agent through it: turnwire chat --conversation {name}" in refused.stderr
+        )
 
 
 def _only(home: Path) -> str:

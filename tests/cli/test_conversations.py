@@ -95,9 +95,9 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
     [
         (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: claude, demo, replay."),
         (["--agent", MISSING, "x"], "Install it with: apt install missing"),
-        (["--cwd", "/nowhere", "x"], "/nowhere is no directory. Make it, or name another"),
-        (["  "], "there is nothing to say. Give a PROMPT, or pipe one in."),
-        (["--conversation", "abc", "--cwd", "/", "x"], "--cwd is for a new one"),
+        (["--cwd", "/nowhere", "x"], "/nowhere is not a directory. Create it, or name another"),
+        (["  "], "the message is empty. Give a PROMPT, or pipe one in."),
+        (["--conversation", "abc", "--cwd", "/", "x"], "Leave out --cwd."),
         (["--conversation", "abc", "x"], "There are no conversations in"),
     ],
 )
@@ -170,7 +170,7 @@ def test_an_unknown_id_names_the_nearest(talked: str, tell: Tell) -> None:
     said = f"turnwire: there is no conversation '{mistyped}'. Did you mean {talked}?\n"
     assert tell("show", mistyped).stderr == said
     far = tell("show", "_").stderr
-    assert far == "turnwire: there is no conversation '_'. See which there are: turnwire list\n"
+    assert far == "turnwire: there is no conversation '_'. List the conversations: turnwire list\n"
 
 
 def test_letters_that_begin_several_ids_are_not_enough(tell: Tell, home: Path) -> None:
@@ -183,7 +183,7 @@ def test_letters_that_begin_several_ids_are_not_enough(tell: Tell, home: Path) -
     ended = tell("show", "ab")
     assert ended.exit_code == 2
     assert ended.stderr == (
-        "turnwire: ab begins several ids: abd, abc. Type more of the one you mean.\n"
+        "turnwire: several ids begin with ab: abd, abc. Type more characters.\n"
     )
     assert tell("show", "abc").exit_code == 0
 
@@ -214,7 +214,7 @@ def test_a_conversation_is_shown_as_it_was(talked: str, tell: Tell) -> None:
 def test_only_its_end_is_shown(talked: str, tell: Tell) -> None:
     shown = tell("show", talked, "--tail", "3").stdout
     assert "> error" in shown
-    assert "think" not in shown.partition("before")[2]
+    assert "think" not in shown.partition("earlier entries")[2]
     told = lines(tell("show", talked, "--json", "--tail", "1"))
     assert [line["kind"] for line in told].count("entry") == 1
 
@@ -248,7 +248,7 @@ def test_words_are_found_and_marked(talked: str, tell: Tell, home: Path) -> None
 
 def test_words_that_nobody_said(talked: str, tell: Tell) -> None:
     assert tell("search", "zebra").stdout == (
-        "Nobody said 'zebra'. Try fewer words, or the beginning of one.\n"
+        "No message contains 'zebra'. Try fewer words, or the beginning of one.\n"
     )
     assert tell("search", "?!").exit_code == 2
 
@@ -384,13 +384,16 @@ def with_line(number: int, *path: str, **changes: Any) -> Callable[[list[str]], 
 @pytest.mark.parametrize(
     ("cut", "said"),
     [
-        (lambda good: good[:-1], "the end is missing: the file was cut off"),
-        (lambda good: good[1:], "it does not begin with a conversation"),
+        (lambda good: good[:-1], "the last line is missing: the file was cut off"),
+        (lambda good: good[1:], "the first line is not the head of a conversation"),
         (lambda good: good[:3] + good[4:], "entry 3 is missing"),
         (lambda good: [*good[:2], "{", *good[2:]], "Input data was truncated"),
-        (lambda good: [*good[:2], good[0], *good[2:]], "it is not in its place"),
-        (lambda good: [], "it does not begin with a conversation"),
-        (lambda good: [good[0].replace('"version":1', '"version":2')], "a newer Turnwire wrote it"),
+        (lambda good: [*good[:2], good[0], *good[2:]], "a line of this kind cannot be here"),
+        (lambda good: [], "the first line is not the head of a conversation"),
+        (
+            lambda good: [good[0].replace('"version":1', '"version":2')],
+            "a newer Turnwire wrote this",
+        ),
         (lambda good: [good[0].replace("T", " ", 1), *good[1:]], "matching regex"),
         (
             lambda good: [good[0].replace('"rules":{', '"rules":{"max_queue":"x",')],
@@ -403,13 +406,16 @@ def with_line(number: int, *path: str, **changes: Any) -> Callable[[list[str]], 
         (with_line(0, "rules", interrupt_grace=-5), ":1: Expected `float` >= 0.0 - at `$.int"),
         (with_line(0, "rules", question_seconds=1e300), ":1: Expected `float` <= 1000000000.0"),
         (with_line(0, agent=""), ":1: Expected `str` of length >= 1 - at `$.agent`"),
-        (with_line(1, turn_id=5), ":2: entry 1 is of turn 5, and of 1"),
-        (with_line(1, "message", "meta", turnId=9), ":2: entry 1 is of turn 1, and of 9"),
-        (with_line(-2, turn_id=7), "there is no turn 7 here: the newest is 2"),
-        (with_line(-2, turn_id=0), "there is no turn 0 here: the newest is 2"),
-        (with_line(-2, "end", after_sequence=99), "turn 2 ends behind entry 99, and here that is"),
+        (with_line(1, turn_id=5), ":2: entry 1 names two turns: 5 and 1"),
+        (with_line(1, "message", "meta", turnId=9), ":2: entry 1 names two turns: 1 and 9"),
+        (with_line(-2, turn_id=7), "turn 7 is out of order: the newest is 2"),
+        (with_line(-2, turn_id=0), "turn 0 is out of order: the newest is 2"),
+        (
+            with_line(-2, "end", after_sequence=99),
+            "turn 2 ends after entry 99, but the last one is",
+        ),
         (lambda good: [*good[:-1], good[-2], good[-1]], "turn 2 ends twice"),
-        (with_line(-1, turns=3), "and 2 rather than"),
+        (with_line(-1, turns=3), "and 2, not "),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
@@ -514,8 +520,8 @@ def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: P
     assert conversation["conversation_id"] == talked
     again = tell("backup", other / "turnwire.db")
     assert again.exit_code == 2
-    assert "is there already. Name a file that is not." in again.stderr
-    assert "is no directory" in tell("backup", tmp_path / "no" / "where").stderr
+    assert "exists already. Name a new file." in again.stderr
+    assert "is not a directory" in tell("backup", tmp_path / "no" / "where").stderr
 
 
 def test_programs_are_told_what_was_backed_up_and_imported(
@@ -611,7 +617,10 @@ def test_a_conversation_is_forked_and_both_go_on(tell: Tell) -> None:
 def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Tell) -> None:
     refused = tell("fork", talked, "--at", "2")
     assert refused.exit_code == 2
-    assert "cannot be forked at 2: it was not whole there. Fork it at 0 or " in refused.stderr
+    assert (
+        "cannot be forked at 2: a turn or a request is open there, or the log is shorter. Fork it at 0 or "
+        in refused.stderr
+    )
 
 
 def test_an_import_refers_to_the_blobs_of_its_file_as_they_are(tell: Tell, home: Path) -> None:

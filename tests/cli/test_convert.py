@@ -221,7 +221,7 @@ def test_a_last_line_that_breaks_off_is_told(run: Run, recording: Callable[[byte
     path = recording(json.dumps(HELLO).encode() + b"\n" + json.dumps(GOODBYE).encode()[:-5])
     result = run("convert", "--to", "rpc", path)
     assert result.exit_code == 1
-    assert result.stderr == f"{path}:2: the line breaks off before its end\n"
+    assert result.stderr == f"{path}:2: the line is cut off\n"
     assert texts(result.stdout) == ["one"]
 
 

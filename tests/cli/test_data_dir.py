@@ -20,7 +20,7 @@ from turnwire.errors import TurnwireError
 from turnwire.server.service import Service
 from turnwire.settings import Settings
 
-WAY_OUT = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
+WAY_OUT = "Choose another directory that you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
 COMMANDS = [
     ("run", "--agent", QUICK, "x"),
     ("run", "--conversation", "abc", "x"),
@@ -102,16 +102,16 @@ def spoil(home: Path, what: str) -> tuple[str, str]:
     match what:
         case "group" | "everybody":
             home.chmod(0o720 if what == "group" else 0o702)
-            return f"{home} may be written by other users", f"chmod go-w {home}"
+            return f"{home} is writable for other users", f"chmod go-w {home}"
         case "above":
             home.parent.chmod(0o777)
-            return f"everybody may replace what is in {home.parent}", f"chmod o-w {home.parent}"
+            return f"every user may replace files in {home.parent}", f"chmod o-w {home.parent}"
         case _:
             file = home / what
             file.touch()
             file.chmod(0o606)
             home.chmod(0o711)
-            return f"{file} may be written by other users", f"chmod go-w {file}"
+            return f"{file} is writable for other users", f"chmod go-w {file}"
 
 
 EXPOSED = ["group", "everybody", "above", "turnwire.db", "turnwire.db-wal", "owner-token"]
@@ -205,5 +205,5 @@ def test_a_working_directory_that_is_gone_is_told(
     told = tell("run", "--agent", QUICK, "x")
     assert (told.exit_code, told.stderr) == (
         2,
-        "turnwire: this directory is gone. Go to another one.\n",
+        "turnwire: the current directory was deleted. Change to another one.\n",
     )

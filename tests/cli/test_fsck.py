@@ -33,7 +33,7 @@ def lose_an_entry(database: Path) -> str:
 def test_without_conversations_there_is_nothing_to_look_at(tell: Tell, home: Path) -> None:
     ran = tell("fsck")
     assert ran.exit_code == 0
-    assert "nothing to look at" in ran.stdout
+    assert "nothing was checked" in ran.stdout
     assert tell("fsck", "--json").stdout == ""
     assert not home.exists()
 
@@ -41,7 +41,7 @@ def test_without_conversations_there_is_nothing_to_look_at(tell: Tell, home: Pat
 def test_a_sound_log_is_exit_code_0(database: Path, tell: Tell) -> None:
     ran = tell("fsck")
     assert ran.exit_code == 0
-    assert re.fullmatch(r"All is well: 1 conversation, \d+ entries\.\n", ran.stdout)
+    assert re.fullmatch(r"No damage: 1 conversation, \d+ entries\.\n", ran.stdout)
     assert lines(tell("fsck", "--json")) == []
 
 
@@ -50,7 +50,7 @@ def test_damage_is_exit_code_1_and_says_what_to_do(database: Path, tell: Tell) -
     ran = tell("fsck")
     assert ran.exit_code == 1
     assert f"gap  {name}  entry 3  Entry 3 is missing." in ran.stdout
-    assert "repair  Each gets an entry that says that it was lost" in ran.stdout
+    assert "repair  Each missing number gets an entry that says that it was lost" in ran.stdout
     assert "Then repair:   turnwire fsck --repair" in ran.stdout
     repaired = tell("fsck", "--repair")
     assert repaired.exit_code == 0
@@ -68,7 +68,7 @@ def test_json_is_one_finding_a_line(database: Path, tell: Tell) -> None:
         "conversation_id": name,
         "place": "entry 3",
         "what": "Entry 3 is missing.",
-        "repair": "Each gets an entry that says that it was lost (`entries_lost`).",
+        "repair": "Each missing number gets an entry that says that it was lost (`entries_lost`).",
         "repaired": False,
         "left": None,
     }
@@ -90,7 +90,7 @@ def test_what_a_live_process_owns_is_left_and_a_dead_one_is_not_waited_for(
     own(os.getpid())
     ran = tell("fsck", "--repair")
     assert ran.exit_code == 1
-    assert "left  A live process works on it: stop that one first." in ran.stdout
+    assert "left  A live process uses it: stop that process first." in ran.stdout
     own(pid_that_has_ended())
     assert tell("fsck", "--repair").exit_code == 0
     assert tell("fsck").exit_code == 0
@@ -129,7 +129,7 @@ def test_a_long_log_shows_how_far_it_is(database: Path, tell: Tell, home: Path) 
     shown = on_terminal("fsck", TURNWIRE_DATA_DIR=str(home))
     assert b"checking" in shown
     assert b"\xe2\x94\x81" in shown
-    assert b"All is well: 1 conversation, 25,000 entries." in shown
+    assert b"No damage: 1 conversation, 25,000 entries." in shown
     assert b"checking" not in on_terminal("fsck", "--json", TURNWIRE_DATA_DIR=str(home))
 
 

@@ -123,7 +123,7 @@ def test_without_a_history_it_says_what_to_do(tell: Tell, history: History) -> N
     assert "CLAUDE_CONFIG_DIR" in told.stderr
     history.write({"type": "queue-operation"})
     told = tell("import", "--from", "claude")
-    assert (told.exit_code, told.stdout) == (0, "Nothing was said in any session.\n")
+    assert (told.exit_code, told.stdout) == (0, "No session has a message.\n")
 
 
 def test_an_imported_session_is_not_the_conversations_own(
@@ -238,7 +238,7 @@ def test_a_session_that_grew_gets_what_is_new(tell: Tell, history: History, home
     told = tell("import", "--from", "claude")
     assert told.stdout.splitlines() == [
         f"{one['conversation_id']}  2 more entries  hi",
-        "1 conversation went on.",
+        "1 conversation updated.",
         "See them: turnwire list",
     ]
     assert words(log(tell, one["conversation_id"])) == ["hi", "Hello.", "more", "More."]
@@ -408,7 +408,7 @@ def test_a_conversation_that_somebody_works_on_is_left_alone(
     run_async(own("elsewhere:1:x"))
     told = tell("import", "--from", "claude")
     assert told.exit_code == 0
-    assert f"{name}  left as it is: another process runs it" in told.stderr
+    assert f"{name}  not changed: another process runs it" in told.stderr
     assert words(log(tell, name)) == ["hi", "Hello."]
 
 
@@ -449,7 +449,7 @@ def test_a_damaged_conversation_is_told_and_the_others_are_imported(
     history.write(user("x1", None, "another"), session="5e55-0002")
     told = tell("import", "--from", "claude")
     assert told.exit_code == 0
-    assert f"{one['conversation_id']}  left as it is: " in told.stderr
+    assert f"{one['conversation_id']}  not changed: " in told.stderr
     assert "turnwire fsck --repair" in told.stderr
     assert "1 conversation imported" in told.stdout
 
@@ -463,7 +463,7 @@ def test_a_file_that_may_not_be_read_is_told_and_the_others_are_imported(
     with like_everybody():
         told = tell("import", "--from", "claude")
     assert told.exit_code == 0
-    assert told.stderr == f"turnwire: {path}: cannot be read: Permission denied. Left out.\n"
+    assert told.stderr == f"turnwire: {path}: cannot be read: Permission denied. Skipped.\n"
     assert "1 conversation imported." in told.stdout
 
 
@@ -512,8 +512,8 @@ def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
     assert ran.returncode == 130
     assert b"2 conversations imported" in out
     assert err.decode() == (
-        "turnwire: stopped. What was imported is whole; the rest is left. "
-        "Go on: turnwire import --from claude\n"
+        "turnwire: stopped. Every imported conversation is complete. "
+        "Import the rest: turnwire import --from claude\n"
     )
     assert [each["turns"] for each in lines(tell("list", "--json"))] == [1, 1]
     pipe.unlink()

@@ -105,13 +105,13 @@ def test_the_import_says_what_it_has_reset_and_takes_a_directory_of_the_importer
 ) -> None:
     file = exported(tmp_path / "talk.jsonl", cwd="/etc", permission_mode="bypassPermissions")
     said = tell("import", file, "--cwd", tmp_path)
-    assert "Reset, because a file may not bring powers along: cwd, permission_mode\n" in said.stdout
+    assert "Reset, because a file cannot grant permissions: cwd, permission_mode\n" in said.stdout
     assert row_of(home, said.stdout.split()[0]).cwd == str(tmp_path)
     plain = tell("import", exported(tmp_path / "plain.jsonl"))
     assert "Reset" not in plain.stdout
     assert tell("import", file, "--cwd", tmp_path / "nowhere").exit_code == 2
     refused = tell("import", "--from", "claude", "--cwd", tmp_path)
-    assert "--cwd goes with a FILE" in refused.stderr
+    assert "--cwd needs a FILE" in refused.stderr
 
 
 def test_options_of_an_agent_that_is_not_here_are_all_reset(

@@ -57,10 +57,10 @@ def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -
 
 
 def test_every_module_of_a_command_is_listed() -> None:
-    folder = Path(import_module("turnwire.cli").__path__[0])
+    folder = Path(import_module("turnwire.cli.commands").__path__[0])
     begins = re.compile(r"^@click\.(command|group)\(\"", re.MULTILINE)
     commands = {path.stem for path in folder.glob("*.py") if begins.search(path.read_text())}
-    assert {f"turnwire.cli.{name}" for name in commands} == set(map(module_of, COMMANDS))
+    assert {f"turnwire.cli.commands.{name}" for name in commands} == set(map(module_of, COMMANDS))
 
 
 def test_it_tells_its_version(run: Run) -> None:
@@ -100,7 +100,7 @@ class TestAFileThatCannotBeRead:
         result = run(*command, "")
         assert result.exit_code == 2
         assert result.stderr == (
-            "turnwire: no file was named. Name a recording, or give - for standard input.\n"
+            "turnwire: the file name is empty. Name a recording, or give - for standard input.\n"
         )
 
     def test_because_standard_input_is_closed(self, command: list[str]) -> None:
@@ -119,9 +119,7 @@ class TestAFileThatCannotBeRead:
         monkeypatch.setattr(Path, "open", refuse)
         result = run(*command, TEXT)
         assert result.exit_code == 2
-        said = (
-            f"turnwire: no permission to read {TEXT}. Ask its owner, or copy it to where you may.\n"
-        )
+        said = f"turnwire: no permission to read {TEXT}. Ask its owner for permission, or for a copy.\n"
         assert result.stderr == said
 
 

@@ -43,7 +43,7 @@ def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) 
 
 def test_it_asks_what_to_say(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:
-        terminal.wait_for("What do you want to say?")
+        terminal.wait_for("Your message")
         terminal.type("think\n")
         assert terminal.end() == 0
         assert "> think" in terminal.screen.text
@@ -65,7 +65,7 @@ def test_whoever_talks_to_the_demo_in_a_pipe_is_told_what_is_missing(
 @pytest.mark.parametrize("keys", ["\x04", "\x03"])
 def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, tell: Tell) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:
-        terminal.wait_for("What do you want to say?")
+        terminal.wait_for("Your message")
         terminal.type(keys)
         assert terminal.end() == (1 if keys == "\x04" else 130)
     assert lines(tell("list", "--json")) == []
@@ -85,9 +85,9 @@ class TestAQuestion:
         with Terminal("run", "--agent", QUICK, "问", home=home) as terminal:
             terminal.wait_for("要什么颜色？")
             terminal.type("9\n")
-            terminal.wait_for("There is no option '9': take 1 to 3.")
+            terminal.wait_for("There is no option '9': choose 1 to 3.")
             terminal.type("\n")
-            terminal.wait_for("It wants an answer. Ctrl-D leaves it open.")
+            terminal.wait_for("An answer is required. Ctrl-D leaves the question open.")
             terminal.type("紫色的\x7f\n")
             assert terminal.end() == 0
             assert "那就紫色。谢谢！" in terminal.screen.lines
@@ -136,7 +136,7 @@ class TestAPermission:
             assert terminal.end() == 3
             said = " ".join(terminal.screen.lines)
         assert (
-            "You have not decided: Bash does not run, and the turn stops. Go on: turnwire" in said
+            "You did not decide, so Bash does not run and the turn stops. Go on: turnwire" in said
         )
 
     def test_shows_exactly_what_would_run(self, home: Path) -> None:
@@ -159,7 +159,7 @@ class TestAPermission:
             terminal.type('\x15{"command": "rmdir build"\n')
             terminal.wait_for("This is not JSON")
             terminal.type("}\n")
-            terminal.wait_for("Instead it would run with")
+            terminal.wait_for("With your change it would run with")
             terminal.wait_for("y: allow  n: deny  e: edit")
             terminal.type("y\n")
             assert terminal.end() == 0
@@ -246,7 +246,7 @@ def test_a_failure_says_what_to_do_next(home: Path) -> None:
         assert terminal.end() == 1
         shown = terminal.screen.text
     assert "✗ The demo failed, as it was asked to.  (demo_error)" in shown
-    assert "Say how to go on, or try again." in shown
+    assert "Send a message to try again." in shown
 
 
 def test_what_the_agent_takes_back_goes_or_is_said_to_be_taken_back(home: Path) -> None:

@@ -14,7 +14,7 @@ from turnwire.server.discovery import remember_port
 from turnwire.server.tcp.listen import Server
 
 _ELSEWHERE = (
-    "Name another directory, which you may write to: the setting data_dir (--data-dir DIR, or "
+    "Choose another directory that you may write to: the setting data_dir (--data-dir DIR, or "
     "TURNWIRE_DATA_DIR)."
 )
 
@@ -35,7 +35,7 @@ def test_a_data_directory_that_cannot_be_used_is_told(tell: Tell, tmp_path: Path
     below = _why(tell, "--data-dir", file / "below")
     assert f"{file} is a file, not a directory. {_ELSEWHERE}" in below
     nowhere = _why(tell, "--data-dir", "/proc/x")
-    assert "cannot make the directory /proc/x" in nowhere
+    assert "cannot create the directory /proc/x" in nowhere
     assert _ELSEWHERE in nowhere
     broken = tmp_path / "broken"
     broken.mkdir()

@@ -82,7 +82,7 @@ def test_an_application_with_turnwire_in_it_is_talked_to(
         # Without its address there is a way out, and it is named.
         stuck = tell("answer", name, "blue")
         assert stuck.exit_code == 2
-        assert f"come in there: turnwire chat --server URL --conversation {name}" in stuck.stderr
+        assert f"connect to it: turnwire chat --server URL --conversation {name}" in stuck.stderr
 
         # Another user, whose token is in a file, sees nothing of it.
         anns = tell("token", "create", "--name", "laptop", "--user", "ann").stdout
@@ -91,10 +91,10 @@ def test_an_application_with_turnwire_in_it_is_talked_to(
         far = ("--server", url, "--token-file", file)
         assert tell("inbox", *far).stdout == "Nothing waits for an answer.\n"
         hidden = tell("answer", *far, name, "blue")
-        assert f"there is no conversation '{name}' for you at {url}." in hidden.stderr
+        assert f"you have no conversation '{name}' at {url}." in hidden.stderr
         refused = tell("inbox", "--server", url, TURNWIRE_TOKEN="tw_wrong")
         assert refused.exit_code == 2
-        assert "The server does not know who is there." in refused.stderr
+        assert "The client is not authenticated." in refused.stderr
 
         answered = tell("inbox", "--server", url, "answer", item["inbox_item_id"][:8], "blue")
         assert answered.exit_code == 0, answered.output
@@ -135,15 +135,15 @@ def test_no_other_machine_is_shown_the_owners_token(home: Path, tell: Tell, comm
     words = ["x"] if command == "tail" else []
     said = tell(command, "--server", "https://chat.example", *words)
     assert said.exit_code == 2
-    assert "https://chat.example wants a token." in said.stderr
+    assert "https://chat.example needs a token." in said.stderr
     assert "--token-file" in said.stderr
 
 
 def test_what_leads_nowhere_is_told(home: Path, tell: Tell, tmp_path: Path) -> None:
-    assert "A token goes with --server." in tell("inbox", "--token", "tw_x").stderr
+    assert "A token needs --server." in tell("inbox", "--token", "tw_x").stderr
     missing = tmp_path / "missing"
     said = tell("inbox", "--server", "http://127.0.0.1:1", "--token-file", missing)
-    assert f"the token cannot be read from {missing}: No such file" in said.stderr
+    assert f"cannot read the token from {missing}: No such file" in said.stderr
     said = tell("inbox", "--server", "chat.example", "--token", "tw_x")
     assert "'chat.example' is not the address of a server." in said.stderr
     said = tell("inbox", "--server", "http://127.0.0.1:1", "--token", "tw_x")

@@ -68,7 +68,7 @@ class TestWords:
         said = told(piece("one\ntw"), again, idle, whole("another"))
         assert said == (
             "one\ntw\n\n"
-            "(It breaks off here: the server died. These last words are not in the log.)\n\n"
+            "(The text ends here: the server died. This text is not in the log.)\n\n"
             "another\n"
         )
 
@@ -79,10 +79,10 @@ class TestWords:
         def saved(text: str) -> str:
             return told(piece("one\ntw"), again, whole(text, aborted=True), idle)
 
-        assert saved("one\ntwo") == "one\ntwo\n\n(It breaks off here: the server died.)\n"
+        assert saved("one\ntwo") == "one\ntwo\n\n(The text ends here: the server died.)\n"
         assert saved("one") == (
             "one\ntw\n\n"
-            "(It breaks off here: the server died. The last of these words are not in the log.)\n"
+            "(The text ends here: the server died. The last part of this text is not in the log.)\n"
         )
 
     def test_that_were_stopped_are_told_as_they_are(self) -> None:
@@ -98,14 +98,14 @@ class TestWords:
         other = f.SessionReset(*IDS, p.Reset("epoch_changed", "other", 1))
         assert told(piece("one\n"), other, whole("new")) == (
             "one\n\n"
-            "(It breaks off here: the server died. These last words are not in the log.)\n\n"
-            "◆ The server has another log now. This is what is in it.\n\n"
+            "(The text ends here: the server died. This text is not in the log.)\n\n"
+            "◆ The server has another log now. Its content follows.\n\n"
             "new\n"
         )
 
     def test_that_are_taken_back_are_said_to_be(self) -> None:
         back = f.AssistantDiscarded(*IDS, p.Discarded(["b"]))
-        assert told(piece("one\ntw"), back) == "one\n\n(The agent took this back.)\n"
+        assert told(piece("one\ntw"), back) == "one\n\n(The agent discarded this text.)\n"
         assert told(piece("tw"), back) == ""
 
     def test_cannot_act_on_the_terminal(self) -> None:
@@ -181,26 +181,26 @@ class TestNews:
             (
                 "api_retry",
                 {"attempt": 2, "max_retries": 10, "retry_delay_ms": 1200, "error": "unknown"},
-                "◆ The model's API fails (no answer): it is asked again, 2 of 10, in 1.2 s",
+                "◆ The model's API failed (no answer): retry 2 of 10, in 1.2 s",
             ),
             (
                 "api_retry",
                 {"attempt": 1, "max_retries": 3, "error_status": 529, "error": "overloaded"},
-                "◆ The model's API fails (HTTP 529, overloaded): it is asked again, 1 of 3",
+                "◆ The model's API failed (HTTP 529, overloaded): retry 1 of 3",
             ),
             (
                 "model_fallback",
                 {"content": "Switched to Sonnet"},
-                "◆ Another model goes on: Switched to Sonnet",
+                "◆ Another model continues: Switched to Sonnet",
             ),
-            ("model_refusal_no_fallback", {"content": ""}, "◆ The model refuses"),
+            ("model_refusal_no_fallback", {"content": ""}, "◆ The model refused"),
             (
                 "informational",
                 {"content": "It goes on \x1b[31monce"},
                 "◆ It goes on <U+001B>[31monce",
             ),
-            ("session_lost", {"message": "Gone."}, "◆ The agent begins anew: Gone."),
-            ("choice_refused", {"message": "No."}, "◆ The agent keeps what it had: No."),
+            ("session_lost", {"message": "Gone."}, "◆ The agent starts a new session: Gone."),
+            ("choice_refused", {"message": "No."}, "◆ The agent keeps its setting: No."),
         ],
     )
     def test_that_a_person_wants_to_know_are_told(
@@ -229,7 +229,7 @@ class TestTheEnd:
 
     @pytest.mark.parametrize(
         ("code", "step"),
-        [("api_error", "Try again in a while"), ("x", "Say how to go on")],
+        [("api_error", "Try again later"), ("x", "Send a message to try again")],
     )
     def test_says_what_to_do_about_a_failure(self, code: str, step: str) -> None:
         end = TurnEnd(True, False, error=TurnError(code, "It broke."))
@@ -246,15 +246,15 @@ class TestTheEnd:
         processes = [p.Process(7, "sleep"), p.Process(8), p.Process(9, "dd", left=True)]
         forced = p.Interrupted("user", 1, forced=True, processes=processes)
         assert receipt(forced).plain == (
-            "■ Interrupted: you stopped it; the agent did not obey and was ended by force; "
+            "■ Interrupted: you stopped it; the agent did not stop and was ended by force; "
             "2 processes ended: sleep 7, process 8; 1 process could not be ended: dd 9."
         )
         gone = p.Interrupted("agent_lost", 1)
-        assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")
+        assert receipt(gone).plain == ("■ Interrupted: the agent process has ended.")
         killed = p.Interrupted("user", 1, lost=True)
         assert receipt(killed).plain == (
             "■ Interrupted: you stopped it; "
-            "the agent was killed, or ended by itself, before it said that it stopped."
+            "the agent was killed, or ended by itself, before it acknowledged the stop."
         )
         assert receipt(p.Interrupted("agent_lost", 1, lost=True)).plain == receipt(gone).plain
         closed = p.Interrupted("archived", 1)

@@ -98,7 +98,7 @@ class TestAnAnswer:
 
     def test_is_only_an_option_where_words_are_not_welcome(self) -> None:
         question = Question("q", "?", COLOURS, free_text=False)
-        with pytest.raises(NotUnderstood, match="There is no option 'purple': take 1 to 3"):
+        with pytest.raises(NotUnderstood, match="There is no option 'purple': choose 1 to 3"):
             read_answer(question, "purple")
 
     def test_may_be_several_options(self) -> None:
@@ -128,7 +128,7 @@ class TestAnAnswer:
             "b": ["Red, dark", "Blue", "own, words"],
         }
         assert read_given([one, several], '{"a": [], "b": []}') == {"a": "", "b": []}
-        with pytest.raises(NotUnderstood, match="One answer is wanted, not 2: Which"):
+        with pytest.raises(NotUnderstood, match="Give one answer, not 2: Which"):
             read_given([one, several], '{"a": ["1", "2"], "b": []}')
 
 
@@ -162,7 +162,7 @@ def test_the_end_of_a_permission_says_what_only_the_owner_may() -> None:
     )
     assert str(resolved_line(ended)) == (
         "→ allowed for this session"
-        " (only the owner may for longer: Bash in all conversations on this machine)"
+        " (only the owner may keep rules for longer: Bash in all conversations on this machine)"
     )
 
 

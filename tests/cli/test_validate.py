@@ -93,8 +93,8 @@ def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[byt
         "  content    1 message, 1 block, 0 tools\n"
         "  unknown    novel (2), system/newer (1)\n"
         f"  line 14    block_left_open: block 0 of message {message}\n"
-        "             Every block stops before its message does, unless it is abandoned.\n"
-        "  line 22    bad_line: the line breaks off before its end\n"
+        "             Every block stops before its message, unless it is abandoned.\n"
+        "  line 22    bad_line: the line is cut off\n"
         "             Every line is a JSON object.\n"
     )
 
@@ -253,7 +253,7 @@ def test_broken_rules_of_a_session_are_told_by_line_and_code(run: Run) -> None:
         "             `sequence` counts the frames of a connection: 1, 2, 3, ...\n"
         "  line 7     sequence_gap: 5 after 40\n"
         "  line 19    bad_line: not JSON: Input data was truncated\n"
-        "             Every line is a frame, or says who connects, speaks or closes.\n"
+        "             Every line is a frame, or one of connect, client, server and close.\n"
     )
 
 

@@ -325,10 +325,10 @@ def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"decision": "none"}, "PreToolUse of Bash: nothing to say"),
+        ({"decision": "none"}, "PreToolUse of Bash: no decision"),
         ({"decision": "deny", "reason": "No."}, "PreToolUse of Bash: deny (No.)"),
-        ({"decision": "none", "input": {"a": 1}}, "PreToolUse of Bash: another input"),
-        ({"decision": "allow", "input": {}}, "PreToolUse of Bash: allow, with another input"),
+        ({"decision": "none", "input": {"a": 1}}, "PreToolUse of Bash: changed input"),
+        ({"decision": "allow", "input": {}}, "PreToolUse of Bash: allow, with changed input"),
         ({"decision": "stop", "tool_name": None}, "PreToolUse: stop"),
         (
             {"decision": "deny", "reason": "The hook failed.", "message": "it raised"},
@@ -336,7 +336,7 @@ def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
         ),
         (
             {"decision": "none", "message": "it raised"},
-            "PreToolUse of Bash: failed (it raised), so it goes on",
+            "PreToolUse of Bash: failed (it raised), so the agent continues",
         ),
     ],
 )

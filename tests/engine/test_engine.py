@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.scripted import ScriptedAgent, ScriptedSession
 from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine
+from turnwire.ports import AgentSession, SessionStart
+from turnwire.stores.sqlite import SqliteStore
 
 
 def run(test: object) -> None:
@@ -198,6 +203,42 @@ def test_a_conversation_that_is_archived_says_so_and_can_be_woken(
                 await talk.send("and now")
                 for _ in [*queue, "and now"]:
                     assert not (await back.until(f.AssistantComplete)).payload.is_error
+
+    run(scene())
+
+
+class LastWords(ScriptedAgent):
+    """Its sessions finish a text while they are closed."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        session = await super().open(start)
+        assert isinstance(session, ScriptedSession)
+        close = session.close
+
+        async def closed() -> list[EndedProcess]:
+            session.speaks("good-bye", finishes=True)
+            while session.has_unread:  # noqa: ASYNC110 (the reader's next turn)
+                await asyncio.sleep(0)
+            return await close()
+
+        session.close = closed  # type: ignore[method-assign]
+        return session
+
+
+def test_an_archived_conversation_has_ended_even_if_its_agent_speaks_until_the_end(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        agent = LastWords()
+        async with SqliteStore.open(path) as store, Engine(store, {"scripted": agent}) as engine:
+            talk = await engine.create("scripted", rules=Options(on_disconnect="continue"))
+            await talk.send("hello")
+            session = await agent.opened()
+            session.begins()
+            await engine.end(talk.id, reason="archived")
+            row = await store.conversation(talk.id)
+            assert row is not None
+            assert (row.state.turn, row.state.state) == (None, "interrupted")
 
     run(scene())
 

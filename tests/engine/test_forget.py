@@ -112,7 +112,7 @@ def test_a_session_of_an_agent_that_is_not_here_is_told(world: _World) -> None:
         async with Engine(store, {}) as engine:
             left = await engine.remove(talk.id)
             assert left is not None
-            assert "is not here" in left
+            assert "does not exist here" in left
             assert await store.conversation(talk.id) is None
         await store.close()
 

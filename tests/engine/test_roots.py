@@ -88,7 +88,7 @@ async def test_one_without_a_directory_works_in_the_first_root(tmp_path: Path) -
 async def test_without_roots_only_the_agents_own_directory_is_open(tmp_path: Path) -> None:
     agent = ScriptedAgent()
     async with engine_on(tmp_path / "db", agent=agent, settings=settings()) as engine:
-        assert "no directory is open to it" in await failure(engine, tmp_path)
+        assert "no directory is allowed" in await failure(engine, tmp_path)
         talk = await engine.create("demo")
         await talk.send("hello")
         await agent.opened()

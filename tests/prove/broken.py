@@ -188,7 +188,7 @@ def forgets_what_was_asked() -> None:
 
 def recovers_nothing() -> None:
     """What was running when a server fell is said to run for ever."""
-    actor.Live.recover = lambda self: None  # type: ignore[method-assign]
+    actor.Actor.recover = lambda self: None  # type: ignore[method-assign]
 
 
 def saves_nothing() -> None:

@@ -140,7 +140,7 @@ def test_the_audit_of_one_conversation(server: Process) -> None:
 
 
 def test_nothing_yet(tmp_path: Path) -> None:
-    assert "Nothing is written there yet" in turnwire(tmp_path, "audit").stdout
+    assert "The audit trail is empty" in turnwire(tmp_path, "audit").stdout
     assert "There are no tokens yet" in turnwire(tmp_path, "token", "list").stdout
 
 
@@ -149,12 +149,12 @@ def test_the_doctor(server: Process, tmp_path: Path) -> None:
     assert f"ok    {server.url}" in run.stdout
     assert "data_dir" in run.stdout
     assert "--data-dir" in run.stdout
-    assert "is not there yet" in words(turnwire(tmp_path / "none", "doctor"))
+    assert "does not exist yet" in words(turnwire(tmp_path / "none", "doctor"))
     file = tmp_path / "file"
     file.touch()
     assert "MEND" in turnwire(file, "doctor", code=1).stdout
     tmp_path.chmod(0o755)
-    assert "can be read by others" in words(turnwire(tmp_path, "doctor", code=1))
+    assert "can be read by other users" in words(turnwire(tmp_path, "doctor", code=1))
 
 
 def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
@@ -163,10 +163,10 @@ def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
     tmp_path.chmod(0o700)
     monkeypatch.delenv("TURNWIRE_AGENT", raising=False)
     monkeypatch.setenv("TURNWIRE_AGENTS", "tests.agents.strange:make")
-    assert "ok    strange, new conversations are with it" in turnwire(tmp_path, "doctor").stdout
+    assert "ok    strange, the agent of new conversations" in turnwire(tmp_path, "doctor").stdout
     monkeypatch.setenv("TURNWIRE_AGENT", "demo")
     told = turnwire(tmp_path, "doctor", code=1).stdout
-    assert "MEND  demo, which new conversations are with: there is no such agent." in told
+    assert "MEND  demo, the agent of new conversations, does not exist." in told
     monkeypatch.setenv("TURNWIRE_AGENT", "no.such.module:Agent")
     assert "cannot be imported" in turnwire(tmp_path, "doctor", code=1).stdout
 
@@ -179,7 +179,7 @@ def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
         running.popen.send_signal(number)
         said, _ = running.popen.communicate(timeout=180)
         assert running.popen.returncode == 0
-    assert said.decode() == f"Stopped. What was said is kept in {tmp_path}\n"
+    assert said.decode() == f"Stopped. The conversations are kept in {tmp_path}\n"
 
 
 def test_an_agent_that_there_is_not(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_agent_that_there_is_not(tmp_path: Path) -> None:
     assert "there is no agent 'nope'. Choose with --agent: " in run.stderr
     assert not list((tmp_path / "none").glob("server.*"))
     run = turnwire(tmp_path / "none", "doctor", code=1, TURNWIRE_AGENT="nope")
-    assert "MEND  nope, which new conversations are with: there is no such agent." in run.stdout
+    assert "MEND  nope, the agent of new conversations, does not exist." in run.stdout
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")

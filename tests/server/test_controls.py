@@ -145,7 +145,7 @@ def test_work_of_the_demo_in_the_background_is_stopped_and_nothing_is_reported(
             await client.send("session.control", "no", **wish)
             error = (await client.answer("no"))["payload"]
             check_error(error, "INVALID_PAYLOAD")
-            assert error["message"] == "Nothing called 'nobody' works in the background."
+            assert error["message"] == "There is no background task 'nobody'."
             await client.send("session.control", "c-1", **{**wish, "task_id": task["task_id"]})
             assert (await client.answer("c-1"))["payload"]["result"] == {"control": "done"}
             await client.say("hello", "m-2")

@@ -66,4 +66,4 @@ async def test_if_that_fails_the_server_goes_on_and_says_so(
 ) -> None:
     with caplog.at_level(logging.WARNING, "turnwire"):
         await started(tmp_path, Slow(error=ImportError("no module")))
-    assert "the usual agent cannot be prepared: ImportError: no module" in caplog.text
+    assert "the default agent cannot be prepared: ImportError: no module" in caplog.text

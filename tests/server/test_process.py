@@ -10,7 +10,7 @@ import pytest
 # Small strings on the heap, and one behind them that stays: without help the pages below it stay with the process.
 _SCRIPT = """
 import asyncio, sys, time
-from turnwire.server import process
+from turnwire.server.tcp import process
 
 def resident():
     with open("/proc/self/statm") as file:

@@ -776,7 +776,7 @@ def test_a_server_that_cannot_write_is_not_ready(
         monkeypatch.setattr(ballast, "free_bytes", lambda folder: 4096)
         full = await http.get("/readyz")
         assert full.status_code == 503
-        assert "Make room" in full.json()["error"]["message"]
+        assert "Free some space" in full.json()["error"]["message"]
         monkeypatch.undo()
         monkeypatch.setattr(service, "_TRY_SECONDS", 0.0)
         assert (await http.get("/readyz")).status_code == 200

@@ -541,7 +541,7 @@ def test_what_no_agent_offers_is_refused_and_is_not_in_the_capabilities(tmp_path
             for method, params in wishes.items():
                 error = await client.refused(method, **params)
                 check_error(error, "NOT_SUPPORTED")
-                assert error["what_to_do"] == "Offer only what the capabilities list."
+                assert error["what_to_do"] == "Offer only features that the capabilities list."
                 assert error["data"] == {"method": method}
             methods = connected["capabilities"]["methods"]
             assert not {*methods} & {*wishes}

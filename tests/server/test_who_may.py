@@ -567,7 +567,7 @@ def test_a_defect_ends_neither_signs_of_life_nor_revoking(
 
     asyncio.run(run())
     told = {record.message for record in caplog.records}
-    assert {"a connection cannot be looked after", "tokens cannot be looked at"} <= told
+    assert {"a connection cannot be checked", "tokens cannot be checked"} <= told
 
 
 def test_a_revoked_token_gets_no_ticket_and_no_link(tmp_path: Path) -> None:

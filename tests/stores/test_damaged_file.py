@@ -74,9 +74,9 @@ def test_a_file_that_was_removed_is_not_written_to(path: Path, tmp_path: Path) -
         await talk.say("before")
         move(path, tmp_path / "elsewhere")
         for _ in range(2):
-            with pytest.raises(StorageUnavailable, match=r"is gone.*restore a backup"):
+            with pytest.raises(StorageUnavailable, match=r"is missing.*restore a backup"):
                 await talk.say("into nothing")
-            with pytest.raises(StorageUnavailable, match="is gone"):
+            with pytest.raises(StorageUnavailable, match="is missing"):
                 await store.entries("c")
         move(tmp_path / "elsewhere", path)
         await talk.say("after")
@@ -164,7 +164,7 @@ def test_a_file_that_was_replaced_is_another_log(path: Path, tmp_path: Path, how
         await talk.say("two")
         epoch = store.epoch
         move(copy, path)
-        with pytest.raises(StorageUnavailable, match=r"was replaced.*[Aa]sk again"):
+        with pytest.raises(StorageUnavailable, match=r"was replaced.*Try again"):
             await talk.say("three")
         await again(lambda: store.entries("c"))
         assert store.epoch != epoch, "whoever comes with a place in the old log is told"
@@ -353,7 +353,7 @@ def test_people_are_told_that_the_log_is_gone_and_the_turn_goes_on_when_it_is_ba
                 await talk.send("think tool", client_message_id="m-1")
                 await seen.until(f.AssistantThinking)
                 move(path, tmp_path / "away")
-                with pytest.raises(StorageUnavailable, match="is gone"):
+                with pytest.raises(StorageUnavailable, match="is missing"):
                     await talk.send("and then?", client_message_id="m-2")
                 move(tmp_path / "away", path)
                 end = await seen.until(f.AssistantComplete)

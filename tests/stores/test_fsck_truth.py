@@ -340,7 +340,7 @@ def test_what_a_live_process_works_on_is_left_alone(path: Path) -> None:
     assert "stale_owner" not in kinds(look(path))
     repaired = look(path, repair=True)
     [gap] = [finding for finding in repaired.left if finding.kind == "gap"]
-    assert gap.left == "A live process works on it: stop that one first."
+    assert gap.left == "A live process uses it: stop that process first."
     died = look(path, repair=True, has_died=lambda owner: owner == "host:1:x")
     assert not died.left
     assert kinds(died) >= {"stale_owner", "gap"}
@@ -438,7 +438,7 @@ def test_a_file_that_was_cut_short_is_found_out(path: Path) -> None:
 
 
 def test_there_must_be_a_file(tmp_path: Path) -> None:
-    with pytest.raises(StorageUnavailable, match="There is no file"):
+    with pytest.raises(StorageUnavailable, match="does not exist"):
         look(tmp_path / "log.db")
     assert not list(tmp_path.iterdir())
 

@@ -156,18 +156,18 @@ class Distracted(V2):
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (Loses, "these did not: [2]"),
+        (Loses, "missing: [2]"),
         (Reorders, "numbers only rise"),
-        (Mumbles, "the pieces of a block are told in their order"),
+        (Mumbles, "the pieces of a block are projected in their order"),
         (Strict, "an unknown part"),
         (Forgets, "is replayed with its number"),
         (Endless, "the end of a turn is replayed"),
-        (Chatters, "where nothing happened, there is no message"),
+        (Chatters, "an empty publication gives no message"),
         (Secretive, "gets all of it so far"),
-        (Rewrites, "a message does not change after it was given"),
-        (Understates, "a size is about that of the bytes"),
-        (Meddles, "what a projector is given stays as it is"),
-        (Distracted, "changes nothing of what the others are told"),
+        (Rewrites, "a message does not change after it was returned"),
+        (Understates, "the size of a message is about that of its bytes"),
+        (Meddles, "a projector does not change its input"),
+        (Distracted, "does not change what the others get"),
     ],
 )
 def test_a_broken_projector_fails(broken: Any, said: str) -> None:

@@ -387,8 +387,8 @@ def test_a_script_in_a_file_is_served_until_it_is_stopped(tmp_path: Path) -> Non
         ('{"replies": [{"type": "shout"}]}', "0", 1, "shout"),
         ('{"replys": ["Hello."]}', "0", 1, "replys"),
         ('{"replies": [{"type": "say", "blocks": [], "cut": 3}]}', "0", 1, "`cut`"),
-        ('{"replies": []}', "99999", 2, "99999 is no port"),
-        ('{"replies": []}', "taken", 1, "It cannot be served: "),
+        ('{"replies": []}', "99999", 2, "99999 is not a port"),
+        ('{"replies": []}', "taken", 1, "The script cannot be served: "),
     ],
 )
 async def test_a_script_or_a_port_that_is_none_is_told_in_a_line(

@@ -882,7 +882,7 @@ test("work that could not be stopped says why, and can be stopped again", async 
   await person.quick("background", 0.1);
   const stop = page.getByRole("button", { name: "Stop: Search the whole archive" });
   await stop.click();
-  await page.locator(".notice", { hasText: "Nothing called 'nobody' works in the background." }).waitFor();
+  await page.locator(".notice", { hasText: "There is no background task 'nobody'." }).waitFor();
   expect(await stop.isEnabled()).toBe(true);
 });
 

@@ -1,4 +1,4 @@
-// A server, and who comes to it.
+// The client of one server: its conversations, its inbox and its HTTP interface.
 import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { OpenTalks } from "./line/talk.js";
@@ -9,16 +9,16 @@ import { Conversation, type ConversationOptions } from "./v2/conversation.js";
 
 export type ClientOptions = Credentials;
 
-/** Conversations that nobody looks at are kept, up to so many, so that coming back is quick. */
+/** Maximum number of unused conversations to keep in memory, so that reopening one is fast. */
 const KEPT = 20;
 
 export class BaseClient {
   readonly http: Http;
-  /** What waits for a person, in all conversations. */
+  /** The open requests of all conversations. */
   readonly inbox: Inbox;
   protected readonly transport: Transport;
   readonly #conversations = new Map<string, Conversation>();
-  /** Those that are connected, or about to be. */
+  /** The conversations that are connected or connecting. */
   readonly #open: OpenTalks = new Set();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
@@ -27,7 +27,7 @@ export class BaseClient {
     this.transport = transport;
   }
 
-  /** One conversation: the same object for all who ask for it. It connects when it is used. */
+  /** Returns the conversation with this id, always the same object. It connects on first use. */
   conversation(id: string, options?: ConversationOptions): Conversation {
     let found = this.#conversations.get(id);
     if (!found) {
@@ -38,34 +38,40 @@ export class BaseClient {
     return found;
   }
 
-  /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
+  /** Returns a conversation over RPC. It connects on first use; `close` disconnects it. */
   rpc(options?: RpcOptions): RpcSession {
     return new RpcSession(this.http, this.transport, this.#open, options);
   }
 
-  /** Begins a conversation: its id. */
+  /** Creates a conversation and returns its id. */
   async create(first: NewConversation = {}): Promise<string> {
     return (await this.http.request<ConversationInfo>("POST", "/api/conversations", first)).id;
   }
 
-  /** Begins one with another's log, up to and with an entry; without it, as far as that is whole: its id. */
+  /**
+   * Forks a conversation up to and including an entry, by default the last complete one. Returns
+   * the new id.
+   */
   async fork(id: string, atSequence?: number): Promise<string> {
     const path = `/api/conversations/${encodeURIComponent(id)}/fork`;
     return (await this.http.request<ConversationInfo>("POST", path, { at_sequence: atSequence })).id;
   }
 
-  /** The newest conversations first. */
+  /** Returns the conversations, the newest first. */
   async list(limit = 50, offset = 0): Promise<ConversationInfo[]> {
     const path = `/api/conversations?limit=${limit}&offset=${offset}`;
     return (await this.http.request<{ conversations: ConversationInfo[] }>("GET", path)).conversations;
   }
 
-  /** Anything else of the HTTP interface: its JSON. Rejects with Refused. */
+  /** Calls any other path of the HTTP interface and returns its JSON. Rejects with Refused. */
   request<T>(method: string, path: string, body?: unknown): Promise<T> {
     return this.http.request<T>(method, path, body);
   }
 
-  /** Exchanges a link, once, for a cookie and a page key, which the browser keeps. Rejects with Refused. */
+  /**
+   * Exchanges a one-time link for a cookie and a page key, which the browser stores. Rejects with
+   * Refused.
+   */
   async enter(link: string): Promise<void> {
     const told = await this.http.request<{ page_key: string }>("POST", "/enter", { link });
     keepPageKey(this.http.url, told.page_key);

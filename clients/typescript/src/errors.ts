@@ -1,7 +1,7 @@
-// What can go wrong. Each error has a code; the codes are those of docs/protocol/v2.md, section 12.
+// The errors of this package. Their codes are listed in docs/protocol/v2.md, section 12.
 import type { ErrorPayload } from "./generated/types.js";
 
-/** All errors of this package. */
+/** The base class of all errors of this package. */
 export class TurnwireError extends Error {
   constructor(
     readonly code: ErrorPayload["code"],
@@ -12,12 +12,12 @@ export class TurnwireError extends Error {
   }
 }
 
-/** The server has not done what it was asked for. */
+/** The server refused a command or a request. */
 export class Refused extends TurnwireError {
-  /** The same, asked for again later under the same id, may succeed. */
+  /** Whether a retry under the same id may succeed later. */
   readonly retryable: boolean;
   readonly whatToDo: string;
-  /** Particulars, by code. */
+  /** Details, by code. */
   readonly data: Record<string, unknown>;
 
   constructor(told: Partial<ErrorPayload>) {
@@ -28,12 +28,12 @@ export class Refused extends TurnwireError {
   }
 }
 
-/** The connection has ended for good: connecting again cannot help. */
+/** The connection has ended permanently: reconnecting cannot help. */
 export class Closed extends TurnwireError {
   constructor(
     code: string,
     message: string,
-    /** What the WebSocket was closed with. */
+    /** The close code of the WebSocket. */
     readonly closeCode: number,
   ) {
     super(code, message);

@@ -1,4 +1,4 @@
-// What the package offers, besides Client, which is another one in browsers than in Node.js.
+// The exports of the package, except Client, which differs between browsers and Node.js.
 export type { ClientOptions } from "./client.js";
 export { Closed, Refused, TurnwireError } from "./errors.js";
 export type * from "./generated/types.js";

@@ -4,7 +4,7 @@ import type { ErrorPayload, OpenRequest, Status } from "./generated/types.js";
 import { object } from "./lenient.js";
 import { pageHeaders } from "./page_key.js";
 
-/** A conversation, as the server lists it. */
+/** A conversation in the server's list. */
 export interface ConversationInfo {
   id: string;
   agent: string;
@@ -17,11 +17,11 @@ export interface ConversationInfo {
   user?: string;
   cwd?: string;
   archived?: boolean;
-  /** Where it has its beginning from, up to and with this entry. */
+  /** The conversation and the last entry that this one was forked from. */
   forked_from?: { id: string; at_sequence: number };
 }
 
-/** What a conversation begins with. All of it may be left out. */
+/** The options of a new conversation. All are optional. */
 export interface NewConversation {
   agent?: string;
   title?: string;
@@ -31,7 +31,7 @@ export interface NewConversation {
   options?: Record<string, unknown>;
 }
 
-/** A question or a permission that waits for somebody, in whatever conversation. */
+/** A question or a permission that waits for a person, in any conversation. */
 export interface InboxItem {
   inbox_item_id: string;
   conversation_id: string;
@@ -40,13 +40,13 @@ export interface InboxItem {
 }
 
 export interface Credentials {
-  /** Who this is. Keep tokens out of pages that others write. */
+  /** The token that authenticates the user. Keep tokens out of pages that others write. */
   token?: string | undefined;
   /** For pages without a cookie: fetches a ticket from your own server, for each connection. */
   ticket?: (() => Promise<string>) | undefined;
 }
 
-/** Milliseconds until a request counts as lost. */
+/** Timeout of a request in milliseconds. */
 const PATIENCE = 30_000;
 
 export class Http {
@@ -56,13 +56,13 @@ export class Http {
     readonly credentials: Credentials,
   ) {}
 
-  /** Who this is, for whoever can send headers. */
+  /** The headers that authenticate the user, for transports that can send headers. */
   get headers(): Record<string, string> {
     const { token } = this.credentials;
     return token ? { Authorization: `Bearer ${token}` } : pageHeaders(this.url);
   }
 
-  /** Anything of the interface: its JSON. Rejects with Refused, or with TurnwireError. */
+  /** Calls a path of the interface and returns its JSON. Rejects with Refused or TurnwireError. */
   async request<T>(method: string, path: string, body?: unknown): Promise<T> {
     const headers = this.headers;
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -80,7 +80,7 @@ export class Http {
     throw new Refused({ message: `The server answered ${answer.status}.`, retryable, ...error });
   }
 
-  /** A ticket: opens one WebSocket, within a minute. */
+  /** Returns a ticket, which opens one WebSocket within a minute. */
   async ticket(): Promise<string> {
     if (this.credentials.ticket) return this.credentials.ticket();
     return (await this.request<{ ticket: string }>("POST", "/api/tickets")).ticket;

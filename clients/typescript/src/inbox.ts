@@ -1,4 +1,4 @@
-// What waits for a person, in all conversations.
+// The inbox: the open requests of all conversations.
 import type { TurnwireError } from "./errors.js";
 import type { Accepted, PermissionChoice, QuestionAnswer } from "./generated/types.js";
 import type { Http, InboxItem } from "./http.js";
@@ -9,13 +9,13 @@ import { share } from "./view/sharing.js";
 export interface InboxSnapshot {
   /** The oldest first. */
   readonly items: readonly InboxItem[];
-  /** Whether the server has told it at all. */
+  /** Whether the server has answered at least once. */
   readonly isLoaded: boolean;
-  /** Why the server could not be asked the last time. */
+  /** The error of the last request to the server. */
   readonly error?: TurnwireError | undefined;
 }
 
-/** Milliseconds until the server is asked again. */
+/** Milliseconds between two requests to the server. */
 const EVERY = 5_000;
 
 export class Inbox {
@@ -32,12 +32,12 @@ export class Inbox {
     this.#http = http;
   }
 
-  /** The same object until something has changed. */
+  /** Returns the same object until something has changed. */
   get snapshot(): InboxSnapshot {
     return this.#last;
   }
 
-  /** Calls `listener` when something has changed. As long as somebody listens, the server is asked. */
+  /** Calls `listener` after each change. The inbox polls the server while it has listeners. */
   readonly subscribe = (listener: () => void): (() => void) => {
     const stop = this.#updates.subscribe(listener);
     this.#holders += 1;
@@ -49,7 +49,10 @@ export class Inbox {
     };
   };
 
-  /** Asks the server now; once more where it is being asked: the answer may be from before what has changed. */
+  /**
+   * Asks the server now. If a request is running, repeats it: its answer may be older than the
+   * change.
+   */
   readonly refresh = (): Promise<void> => {
     clearTimeout(this.#timer);
     if (this.#asking) {
@@ -68,7 +71,7 @@ export class Inbox {
   readonly answer = (item: InboxItem, answer: QuestionAnswer["answer"]): Promise<Accepted> =>
     this.#reply(item, { answer });
 
-  /** Allows or denies what an agent wants to run. Rejects with Refused. */
+  /** Allows or denies a tool call. Rejects with Refused. */
   readonly decide = (
     item: InboxItem,
     decision: PermissionChoice["decision"],
@@ -80,7 +83,7 @@ export class Inbox {
     try {
       return await this.#http.request("POST", path, { ...answer, client_message_id: newId() });
     } finally {
-      void this.refresh(); // also where somebody else was quicker
+      void this.refresh(); // also if another client has answered first
     }
   }
 

@@ -1,10 +1,10 @@
-// For browsers, and for whatever else has a WebSocket. Node.js gets node.ts.
+// The entry point for browsers and other runtimes with a WebSocket. Node.js uses node.ts.
 import { BaseClient, type ClientOptions } from "./client.js";
 import { browserTransport } from "./line/transport.js";
 
 export * from "./exports.js";
 
-/** A server, and who comes to it. Without a `url` it is the server that the page came from. */
+/** The client of one server. Without a `url` it is the server of the current page. */
 export class Client extends BaseClient {
   /** `url`: the server's address, or a path on the page's own host: `/chat`. */
   constructor(url: string = location.origin, options: ClientOptions = {}) {

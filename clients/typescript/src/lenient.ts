@@ -1,18 +1,19 @@
-// Reads what is nearly right: every part that fits is kept. The rules are those of the Python reader
-// (turnwire.core.lenient), and the table is made from schema/:
+// Reads JSON leniently: keeps every part that is valid. The rules are those of the Python reader
+// (turnwire.core.lenient), and the table is generated from schema/:
 //
-// - a field that is not known is passed over;
-// - a field of the wrong type is as good as absent; if it has to be there, its object does not fit;
-// - in a union, an object of an unknown tag, or one that does not fit, is kept as `unknown`;
-// - a field that equals its default is left out, so that it is either there or not.
+// - an unknown field is ignored;
+// - a field of the wrong type counts as absent; if the field is required, its object is invalid;
+// - in a union, an object with an unknown tag, or an invalid object, is kept as `unknown`;
+// - a field that equals its default is left out, so that it is either present or absent.
 //
-// A field in the table is its name; after a colon its kind, unless it is a string (`integer`, `number`,
-// `boolean`, `any`, `object`, the words 'a''b' of a list, the name of an object or of a union; `[]` for a
-// list of them); and a mark: none has to be there, `!` too and may be null, `?` null by default, `=x` x by
-// default, `*` absent by default.
+// A field in the table consists of its name, its type after a colon, and a mark. Without a type it
+// is a string. Types are `integer`, `number`, `boolean`, `any`, `object`, the values 'a''b' of an
+// enumeration, the name of an object or of a union, and `[]` after a type for a list. The marks
+// are: none for a required field, `!` for a required field that may be null, `?` for null by
+// default, `=x` for x by default, and `*` for absent by default.
 import { shapes, unions } from "./generated/table.js";
 
-/** Gives back the value, or undefined if it does not fit: in JSON nothing is undefined. */
+/** Returns the value, or undefined if it is invalid: JSON has no undefined. */
 type Reader = (value: unknown) => unknown;
 
 interface Field {
@@ -37,7 +38,7 @@ export function object(value: unknown): Json | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** JSON, or nothing. */
+/** Parses JSON. Returns undefined if it is invalid. */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -46,15 +47,15 @@ export function readJson(text: string): unknown {
   }
 }
 
-/** Unions whose objects are content: one that does not fit in every field is kept whole, as it came. */
+/** Unions of content: an object with any invalid field is kept whole, as received. */
 const KEPT_WHOLE = new Set(["Content", "RpcBlock"]);
 
-/** By what the table says of them. */
+/** Compiled fields, by their text in the table. */
 const compiled = new Map<string, Field[]>();
 
-/** Reads an object with these fields. Undefined: something that it needs is not there. */
+/** Reads an object with these fields. Returns undefined if a required field is missing. */
 export function readFields(fields: string | undefined, value: unknown): Json | undefined {
-  if (typeof fields !== "string" || !isObject(value)) return; // every table has a `constructor`
+  if (typeof fields !== "string" || !isObject(value)) return; // every table inherits `constructor`
   const kept: Json = {};
   let stray = false;
   for (const { name, read, required, isDefault } of compile(fields)) {
@@ -72,19 +73,19 @@ export function readFields(fields: string | undefined, value: unknown): Json | u
   return kept;
 }
 
-/** Objects and lists of which a part did not fit, at whatever depth. */
+/** Objects and lists with an invalid part, at any depth. */
 const strays = new WeakSet<object>();
 
 function isStray(value: unknown): boolean {
   return typeof value === "object" && value !== null && strays.has(value);
 }
 
-/** What the tag of a member of a union says. */
+/** Returns the tag of a member of a union. */
 export function tagOf(value: unknown): string {
   return isObject(value) && typeof value.type === "string" ? value.type : "";
 }
 
-/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
+/** Reads a member of a union. An unknown one becomes `{type: "unknown", originalType, data}`. */
 export function readUnion(name: string, value: unknown): Json {
   const type = tagOf(value);
   const read = readFields(unions[name]?.[type], value);
@@ -143,7 +144,7 @@ function reader(kind: string): Reader {
 function listReader(kind: string): Reader {
   const read = reader(kind);
   return (value) => {
-    // Content that came without its list is content all the same.
+    // Accepts a single content object instead of a list.
     if (kind in unions && isObject(value)) return [read(value)];
     if (!Array.isArray(value)) return;
     const items = value.map(read);

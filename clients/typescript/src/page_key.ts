@@ -1,21 +1,21 @@
-// The page key of a page that came in with a link. A browser sends a cookie to every port of a host; the
-// key is in the storage of the page's own origin, which no other port can read. Only both together open
-// the server, so that the key alone is no secret worth taking.
+// The page key of a page that was opened with a link. A browser sends a cookie to every port of a
+// host, but only pages of the same origin can read this key in the storage. The server requires
+// both, so the key alone is useless.
 
-/** Its name in the storage. Undefined: the server has another origin, or this is no browser. */
+/** Returns the key's name in the storage; undefined for another origin, or outside of a browser. */
 function nameOf(url: string): string | undefined {
   const origin = globalThis.location?.origin;
   if (!origin || !`${url}/`.startsWith(`${origin}/`)) return undefined;
   return `turnwire:page:${url.slice(origin.length).replace(/\/*$/, "/")}`;
 }
 
-/** The page key for the server at this address, if there is one. */
+/** Returns the page key for the server at this address, if there is one. */
 export function pageKey(url: string): string | undefined {
   const name = nameOf(url);
   try {
     return (name && localStorage.getItem(name)) || undefined;
   } catch {
-    return undefined; // a browser may forbid it
+    return undefined; // a browser may forbid storage
   }
 }
 
@@ -24,7 +24,7 @@ export function keepPageKey(url: string, key: string): void {
   if (name) localStorage.setItem(name, key);
 }
 
-/** The header that a page of the server sends with each request. */
+/** Returns the header that a page of the server sends with each request. */
 export function pageHeaders(url: string): Record<string, string> {
   const key = pageKey(url);
   return key ? { "X-Turnwire-Page": key } : {};

@@ -1,5 +1,5 @@
-// React hooks. A component renders again at most once per animation frame, and a memoized child only
-// if its own part of the view has changed: what has not changed is the same object.
+// React hooks. A component renders at most once per animation frame. A memoized child renders only
+// if its part of the view has changed, because unchanged parts are the same objects.
 import {
   createContext,
   createElement,
@@ -16,12 +16,12 @@ import type { Conversation, ConversationOptions, Snapshot } from "./v2/conversat
 
 const Context = createContext<BaseClient | undefined>(undefined);
 
-/** Below it, the hooks speak with this client's server. */
+/** Provides the client for the hooks below it. */
 export function TurnwireProvider(props: { client: BaseClient; children?: ReactNode }): ReactElement {
   return createElement(Context.Provider, { value: props.client }, props.children);
 }
 
-/** The client of the nearest TurnwireProvider. */
+/** Returns the client of the nearest TurnwireProvider. */
 export function useTurnwire(): BaseClient {
   const client = useContext(Context);
   if (client === undefined)
@@ -29,7 +29,7 @@ export function useTurnwire(): BaseClient {
   return client;
 }
 
-/** What a front end shows, and everything that a person can do in the conversation. */
+/** The snapshot of a conversation, and all its commands. */
 export type UsedConversation = Snapshot &
   Pick<
     Conversation,
@@ -46,7 +46,9 @@ export type UsedConversation = Snapshot &
     | "loadOlder"
   >;
 
-/** A conversation, connected as long as some component uses it. `options` of the first one count. */
+/**
+ * Returns a conversation that is connected while a component uses it. The first `options` count.
+ */
 export function useConversation(id: string, options?: ConversationOptions): UsedConversation {
   const client = useTurnwire();
   const tail = options?.tail;
@@ -76,10 +78,10 @@ export function useConversation(id: string, options?: ConversationOptions): Used
   }, [conversation, snapshot]);
 }
 
-/** What waits for a person, in all conversations, and how to answer it. */
+/** The open requests of all conversations, and the commands to answer them. */
 export type UsedInbox = InboxSnapshot & Pick<Inbox, "answer" | "decide" | "refresh">;
 
-/** The inbox, kept up to date as long as some component uses it. */
+/** Returns the inbox, which updates while a component uses it. */
 export function useInbox(): UsedInbox {
   const { inbox } = useTurnwire();
   const look = () => inbox.snapshot;

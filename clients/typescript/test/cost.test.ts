@@ -112,12 +112,19 @@ describe.each([
   ["RPC", rpcReader],
 ])("over %s", (_, reader) => {
   test("10,000 deltas in one message cost at most 12 times 1,000", () => {
-    const rounds = Array.from({ length: 6 }, () => sideBySide(reader)).slice(1); // the first warms up
+    sideBySide(reader); // warms up
+    const rounds: ReturnType<typeof sideBySide>[] = [];
     const atBest = (which: 0 | 1) => (_: unknown, slice: number) =>
       Math.min(...rounds.map((pairs) => pairs[slice]?.[which] as number));
     const sum = (which: 0 | 1) =>
       Array.from({ length: 100 }, atBest(which)).reduce((sum, each) => sum + each, 0);
-    expect((10 * sum(0)) / sum(1)).toBeLessThan(12);
+    let times = Number.POSITIVE_INFINITY;
+    // A busy machine needs more rounds until each slice was alone once. A cost that grows stays above it in all of them.
+    while (times >= 12 && rounds.length < 50) {
+      rounds.push(sideBySide(reader));
+      times = (10 * sum(0)) / sum(1);
+    }
+    expect(times).toBeLessThan(12);
   });
 });
 

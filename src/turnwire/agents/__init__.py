@@ -1,1 +1,1 @@
-"""The agents: programs that hold a conversation, behind one port. See `registry` for their names."""
+"""The agents, which implement the agent port, and their processes. `registry` has their names."""

@@ -1,4 +1,4 @@
-"""Any agent in a process of its own, under the guard: it can neither block its server nor outlive it."""
+"""Runs any agent in a guarded child process, which can neither block nor outlive its server."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from turnwire.ports import (
 __all__ = ["ChildAgent"]
 
 _log = logging.getLogger("turnwire")
-_LONGEST = 256 << 20  # bytes of one line
-_LEAVE = 2.0  # seconds that an idle agent has to leave by itself
+_LONGEST = 256 << 20  # maximum bytes of a line
+_LEAVE = 2.0  # seconds for an idle agent to exit by itself
 
 
 class ChildAgent:
-    """Runs another agent as a child process. `options` are what that agent is made with."""
+    """Runs another agent in a child process. `options` are that agent's constructor arguments."""
 
     def __init__(
         self,
@@ -63,38 +63,38 @@ class ChildAgent:
         self._start_seconds = start_seconds
         self._grace = grace
         self._options = options
-        self._agent: Agent = make(agent, **options)  # for what it says about itself
+        self._agent: Agent = make(agent, **options)  # describes the agent; opens no session
         self.name = self._agent.name
-        # Of an agent that is not Turnwire's own nothing is known, so it is taken to run commands.
+        # An agent from outside Turnwire counts as one that runs commands, unless it says otherwise.
         is_foreign = ":" in agent and not isinstance(self._agent, RunsCommands)
         self.runs_commands = is_foreign or getattr(self._agent, "runs_commands", False)
         self._isolation: Isolation | None = None
 
     def isolate(self, isolation: Isolation | None) -> None:
-        """Start every process in this isolation from now on."""
+        """Sets the isolation of all processes that start from now on."""
         self._isolation = isolation
 
     def exposed_credential(self) -> str | None:
-        """What the agent itself says."""
+        """Returns the exposed credential that the agent reports, or None."""
         return self._agent.exposed_credential() if isinstance(self._agent, RunsCommands) else None
 
     @property
     def capabilities(self) -> AgentCapabilities:
-        """What the agent itself can do."""
+        """Returns the capabilities of the agent."""
         return self._agent.capabilities
 
     def unavailable(self) -> str | None:
-        """Why the agent itself cannot be used."""
+        """Returns why the agent cannot be used, or None if it can."""
         return self._agent.unavailable()
 
     async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
-        """Remove what the agent itself has kept of a session."""
+        """Deletes the data that the agent has stored for a session."""
         if isinstance(self._agent, ForgetsSessions):
             await self._agent.forget(conversation_id, native_session_id)
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """Start the process, and the agent in it."""
-        # -P: nothing in the conversation's folder may take the place of a module.
+        """Starts the child process and opens the agent in it. Raises AgentGone if that fails."""
+        # -P: a file in the conversation's directory must not replace a module.
         command = [sys.executable, "-P", "-m", "turnwire.agents.run_child"]
         plain = plain_environment(self._isolation)
         process = await GuardedProcess.start(
@@ -107,7 +107,7 @@ class ChildAgent:
             keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
         session = ChildSession(process)
-        own = structs.replace(start, lease=None)  # it ends with its process
+        own = structs.replace(start, lease=None)  # the guard enforces the lease
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(wire.Open(self._target, own, self._options))
@@ -115,13 +115,13 @@ class ChildAgent:
             await process.end()
             if isinstance(error, TimeoutError):
                 seconds = f"{self._start_seconds:g} seconds"
-                raise AgentGone(f"The agent gave no sign of life for {seconds}.") from None
+                raise AgentGone(f"The agent did not start within {seconds}.") from None
             raise
         return session
 
 
 class ChildSession:
-    """One conversation with an agent in a process of its own."""
+    """An agent session in a child process."""
 
     def __init__(self, process: GuardedProcess) -> None:
         self._process = process
@@ -136,11 +136,11 @@ class ChildSession:
 
     @property
     def native_session_id(self) -> str | None:
-        """What the agent calls it."""
+        """Returns the agent's own id of this session."""
         return self._name
 
     async def begin(self, opening: wire.Open) -> None:
-        """Have the agent opened. Raises AgentGone if it cannot be."""
+        """Opens the agent in the child process. Raises AgentGone if that fails."""
         self._process.write(wire.write(opening))
         while not self._lines:
             if not await self._read():
@@ -151,10 +151,10 @@ class ChildSession:
             case wire.Gone() as gone:
                 raise AgentGone(_why(gone))
             case wire.Said() | wire.Answered():
-                raise AgentGone("The agent spoke before it was opened.")
+                raise AgentGone("The agent sent events before it was opened.")
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
-        """What happens: all lines that have come together are one batch."""
+        """Yields batches of events. Lines that arrived together make one batch."""
         while True:
             batch = self._batch()
             if batch:
@@ -167,12 +167,12 @@ class ChildSession:
                 raise await self._death()
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Begin a turn."""
+        """Begins a turn."""
         self._tell(wire.Prompt(content, turn_uuid))
         self._in_turn = True
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """A person's answers."""
+        """Delivers a person's answers and decisions."""
         self._tell(wire.Deliver(list(replies), resumed))
         self._in_turn = self._in_turn or resumed
 
@@ -183,11 +183,11 @@ class ChildSession:
         permission_mode: str | None,
         max_thinking_tokens: int | UnsetType | None = UNSET,
     ) -> None:
-        """Another model, another permission mode, more or less reasoning."""
+        """Changes the model, the permission mode or the maximum of thinking tokens."""
         self._tell(wire.Choose(model, permission_mode, max_thinking_tokens))
 
     async def control(self, control: Control) -> ControlResult:
-        """Whoever reads the events reads the answer, too."""
+        """Sends a control and waits for its result, which the reader of `events` receives."""
         number = next(self._numbers)
         answer: asyncio.Future[ControlResult] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
@@ -198,11 +198,11 @@ class ChildSession:
             del self._asked[number]
 
     async def interrupt(self) -> None:
-        """Stop the turn."""
+        """Stops the turn."""
         self._tell(wire.Interrupt())
 
     async def close(self) -> list[EndedProcess]:
-        """End the process with everything that it started."""
+        """Ends the process and all its descendants. Returns the processes that a signal ended."""
         self._closed = True
         self._leave_unanswered("This session was closed.")
         if self._in_turn:
@@ -220,17 +220,17 @@ class ChildSession:
         self._process.write(wire.write(line))
 
     async def _read(self) -> bool:
-        """Take all that has come; false: there is nothing more to come."""
+        """Reads the available lines. Returns False after the end of the output."""
         data = await self._process.read()
         if not data:
             return False
         for line in self._split.feed(data):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # it is not the agent's
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # not a line of this protocol
                 self._lines.append(wire.read_from_agent(line))
         return True
 
     def _batch(self) -> list[NormalizedStreamEvent]:
-        """Everything that was said in the lines that are there, and what follows from it."""
+        """Processes the lines that were read and returns their events."""
         batch: list[NormalizedStreamEvent] = []
         for line in self._lines:
             match line:
@@ -267,7 +267,10 @@ class ChildSession:
                 waiting.set_exception(AgentGone(why))
 
     async def _death(self) -> AgentGone:
-        """It has ended by itself: the guard ends what it left behind, and tells how it was."""
+        """Returns the reason after the process ended by itself.
+
+        Waits for the guard, which ends the remaining processes and reports the exit status.
+        """
         await self._process.wait()
         self._gone = self._process.how_it_ended()
         self._leave_unanswered(self._gone)
@@ -276,5 +279,5 @@ class ChildSession:
 
 def _why(gone: wire.Gone) -> str:
     if gone.traceback is not None:
-        _log.error("An agent broke.\n%s", gone.traceback)
+        _log.error("An agent failed with an exception.\n%s", gone.traceback)
     return gone.message

@@ -1,13 +1,14 @@
-"""Keeps a command away from directories of its server. The guard runs this just before the command.
+"""Denies a command access to directories of its server. The guard applies this before exec.
 
-Three ways, each by itself enough to make the directories unreadable for the command and its children:
+Three mechanisms; each makes the directories unreadable for the command and its children:
 
-- `namespaces`: the command gets a mount namespace in which an empty file system covers each directory.
-- `landlock`: the kernel refuses every access below the directories.
-- `user`: the command runs as another user, who may not enter the directories.
+- `namespaces`: a mount namespace in which an empty file system covers each directory;
+- `landlock`: the kernel refuses every access below the directories;
+- `user`: the command runs as another user, who has no access to the directories.
 
-In the first two ways the command also cannot read the memory or the environment of processes outside, such
-as the server. Only Linux has the first two. Like the guard, this is loaded as a file and imports little.
+The first two exist only on Linux. They also prevent the command from reading the memory or the
+environment of processes outside, such as the server. The guard loads this file by its path, and the
+file imports little, so that an agent starts fast.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _SET_DUMPABLE, _DROP_FOR_GOOD, _NO_NEW_PRIVILEGES = 4, 24, 38  # of prctl(2)
 _SYS_PTRACE, _SYS_ADMIN, _PERFMON = 19, 21, 38  # of capabilities(7)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system calls, on every architecture
 _ASK_VERSION, _PATH_BENEATH = 1, 1
-# Rights of Landlock: those that make sense for a file, for listing a directory, and all that each
-# version knows. The right to control devices (version 5) is not handled: it opens no file.
+# Rights of Landlock: rights for a file, the right to list a directory, and all rights per version.
+# The right to control devices (version 5) is not handled, because it opens no file.
 _ON_FILES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14  # execute, write, read, truncate
 _LIST = 1 << 3
 _ALL_OF_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
 
 
 def apply(spec: dict[str, Any], ask_for_maps: Callable[[], None]) -> None:
-    """Confines this process for good. Raises OSError, which names the step that failed.
+    """Confines this process permanently. Raises OSError, which names the step that failed.
 
-    `ask_for_maps` has the guard call `write_maps` for this process, and waits until that is done.
+    `ask_for_maps` asks the guard to call `write_maps` for this process and waits for it.
     """
-    _libc()  # imported now: another user may not be able to read Python's files
+    _libc()  # imported now, because the other user may have no access to Python's files
     if spec["by"] == "user":
         os.setgroups(spec["groups"])
         os.setgid(spec["gid"])
@@ -48,13 +49,13 @@ def apply(spec: dict[str, Any], ask_for_maps: Callable[[], None]) -> None:
         _enter_namespaces(spec["hide"], spec.get("keep", []), ask_for_maps)
     else:
         _restrict_by_landlock(spec["hide"], spec.get("keep", []))
-    _prctl(_NO_NEW_PRIVILEGES, 1)  # no setuid program may undo it
+    _prctl(_NO_NEW_PRIVILEGES, 1)  # so that no setuid program can undo the confinement
 
 
 def close_to_others() -> bool:
-    """Makes this process's memory and environment unreadable for others of the same user.
+    """Makes the memory and environment of this process unreadable for processes of the same user.
 
-    Returns False where the system has no way to do that. Root may still read everything.
+    Returns False if the system does not support this. Root can still read everything.
     """
     if sys.platform != "linux":
         return False
@@ -66,21 +67,24 @@ def close_to_others() -> bool:
 
 
 def write_maps(pid: int) -> None:
-    """Lets the users and groups of this user namespace keep their numbers in that of the process.
+    """Maps user and group ids of this user namespace to the same ids in that of the process.
 
-    An ordinary user may do that for their own number only. Raises OSError.
+    Without root, only the own user and group id can be mapped. Raises OSError.
     """
     if os.geteuid() == 0:
         users, groups = _all_of("/proc/self/uid_map"), _all_of("/proc/self/gid_map")
     else:
         users, groups = f"{os.geteuid()} {os.geteuid()} 1", f"{os.getegid()} {os.getegid()} 1"
-        _write(f"/proc/{pid}/setgroups", "deny")  # otherwise the next one is refused
+        _write(f"/proc/{pid}/setgroups", "deny")  # otherwise writing gid_map is refused
     _write(f"/proc/{pid}/gid_map", groups)
     _write(f"/proc/{pid}/uid_map", users)
 
 
 def _check_access(name: str) -> None:
-    """The directory was entered before the user was changed."""
+    """Raises PermissionError if the new user has no access to the current directory.
+
+    The process entered that directory before it changed the user.
+    """
     try:
         os.stat(".")  # noqa: PTH116  # no pathlib here: it takes long to import
         allowed = os.access(".", os.R_OK | os.X_OK)
@@ -96,12 +100,12 @@ def _check_access(name: str) -> None:
 
 
 def _enter_namespaces(hide: list[str], keep: list[str], ask_for_maps: Callable[[], None]) -> None:
-    _prctl(_SET_DUMPABLE, 1)  # or an ordinary user's guard could not write the maps
+    _prctl(_SET_DUMPABLE, 1)  # otherwise a guard without root could not write the maps
     _unshare(_NEW_USER | _NEW_MOUNTS)
     ask_for_maps()
     _mount(None, "/", None, _RECURSIVE | _SLAVE)
-    # What is mounted on cannot be renamed. Otherwise an agent could move a directory on the way, put another
-    # in its place, and the next agent's mount would cover that one.
+    # A mount point cannot be renamed. Otherwise an agent could rename a parent directory and create
+    # another one under its name. The next agent's mount would cover that one instead.
     for path in _on_the_way(hide):
         _mount(path, path, None, _BIND | _RECURSIVE)
     kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in keep}
@@ -113,14 +117,14 @@ def _enter_namespaces(hide: list[str], keep: list[str], ask_for_maps: Callable[[
         os.close(fd)
     for path in hide:
         _mount(None, path, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
-    os.chdir(os.getcwd())  # noqa: PTH109  # by the new mounts: the old ones lead to what they cover
-    # Only with this capability could the mounts be undone. An ordinary user's program has it no more in any
-    # case; root's keeps what is not dropped here. In any user namespace that it makes, the mounts are locked.
+    os.chdir(os.getcwd())  # noqa: PTH109  # enters the new mounts instead of the covered directory
+    # Only this capability allows a process to undo the mounts. exec drops it for an ordinary user,
+    # but not for root. In a user namespace that the command creates, the kernel locks the mounts.
     _prctl(_DROP_FOR_GOOD, _SYS_ADMIN)
 
 
 def _on_the_way(paths: list[str]) -> list[str]:
-    """The directories above these, without the root, the upper ones first."""
+    """Returns all parent directories of the paths without the root, the highest first."""
     above = set()
     for path in paths:
         while (path := os.path.dirname(path)) != "/":  # noqa: PTH120
@@ -129,7 +133,7 @@ def _on_the_way(paths: list[str]) -> list[str]:
 
 
 def _make_place(path: str, fd: int) -> None:
-    """Makes what `path` can be mounted on: a directory for a directory, a file for a file."""
+    """Creates a mount point at `path`: a directory or an empty file, as `fd` is."""
     import stat
 
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
@@ -140,7 +144,7 @@ def _make_place(path: str, fd: int) -> None:
 
 
 def _all_of(file: str) -> str:
-    """The numbers that a map of this process has, as a map that changes none of them."""
+    """Returns an identity map of all ids in a map of this process."""
     with open(file, encoding="ascii") as lines:  # noqa: PTH123
         ranges = [line.split() for line in lines]
     return "\n".join(f"{inside} {inside} {count}" for inside, _, count in ranges)
@@ -158,9 +162,10 @@ def _write(file: str, text: str) -> None:
 
 
 def _restrict_by_landlock(hide: list[str], keep: list[str]) -> None:
-    """Landlock knows only what is allowed: everything that lies beside the way to a hidden directory.
+    """Allows all paths except the hidden directories and their parents.
 
-    Directories on that way may be listed, but nothing new can be made directly in them.
+    Landlock has only rules that allow. The parent directories can be listed, but no file can be
+    created directly in them.
     """
     import ctypes
     import struct
@@ -174,7 +179,7 @@ def _restrict_by_landlock(hide: list[str], keep: list[str]) -> None:
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            return  # gone meanwhile, or not ours to see
+            return  # deleted meanwhile, or no permission
         try:
             if not os.path.isdir(f"/proc/self/fd/{fd}"):  # noqa: PTH112
                 rights &= _ON_FILES
@@ -188,7 +193,7 @@ def _restrict_by_landlock(hide: list[str], keep: list[str]) -> None:
         allow(path, everything)
     for path in keep:
         allow(path, everything)
-    if os.geteuid() == 0:  # with any of these it could read other processes in spite of Landlock
+    if os.geteuid() == 0:  # these capabilities would let it read other processes despite Landlock
         for capability in (_SYS_PTRACE, _SYS_ADMIN, _PERFMON):
             _prctl(_DROP_FOR_GOOD, capability)
     _prctl(_NO_NEW_PRIVILEGES, 1)  # otherwise only root may restrict itself
@@ -197,14 +202,14 @@ def _restrict_by_landlock(hide: list[str], keep: list[str]) -> None:
 
 
 def _beside(hide: list[str]) -> list[str]:
-    """Every path that is neither hidden nor on the way to something hidden, as high up as it can be."""
+    """Returns the topmost paths that are neither hidden nor a parent of a hidden directory."""
     found: list[str] = []
     todo = ["/"]
     while todo:
         above = todo.pop()
         for name in os.listdir(above):  # noqa: PTH208
             path = f"{above.rstrip('/')}/{name}"
-            if path in hide or os.path.islink(path):  # noqa: PTH114  # its target has rights of its own
+            if path in hide or os.path.islink(path):  # noqa: PTH114  # its target has its own rule
                 continue
             if any(each.startswith(f"{path}/") for each in hide):
                 todo.append(path)
@@ -213,7 +218,7 @@ def _beside(hide: list[str]) -> list[str]:
     return found
 
 
-# --- the system -----------------------------------------------------------------------------------
+# --- system calls ---------------------------------------------------------------------------------
 
 
 def _libc() -> Any:

@@ -1,29 +1,40 @@
-"""A small process between a server and an agent. Whatever the agent starts, this ends.
+"""The guard: a small process between a server and an agent that ends all processes of the agent.
 
     python guard.py --control FD [--grace SECONDS] [--memory BYTES] [--processes N]
                     [--confine JSON] -- command ...
     python guard.py --probe JSON
 
-The command gets this process's standard input, output and error. It ends, with every process that
-it or its children started and in whatever session those are, when the server asks for it over the
-control socket, when that socket closes because the server is gone, when the command itself ends, or
-when all of it together uses more memory or more processes than it may.
-`FD` is an inherited socket, or the path of a Unix socket to connect to.
+The command inherits the guard's standard input, output and error. `FD` is an inherited socket, or
+the path of a Unix socket to connect to. The guard ends the command and all its descendants, in any
+session, when one of these happens:
 
-On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}, and
-{"lease": 8, "kill": 9}: end everything unless this is said again within so many seconds, and kill
-what is left of it so many seconds from now. A server that stands still, or cannot reach its store, may
-be replaced by another one, which must not meet this one's agent.
-The guard: {"started": pid} or {"failed": why}; {"exited": {pid, code, signal}} when the command has
-ended; {"over": why} when it uses too much; at last {"ended": [{pid, name, signal}], "left": [...]}.
+- the server asks for it over the control socket;
+- the control socket closes, because the server has ended;
+- the server sends no heartbeat within the lease;
+- the command itself ends;
+- all processes together exceed the limit of memory or of processes.
 
-On Linux it is a child subreaper, so no descendant can get away. Elsewhere it remembers what it has
-seen: a process that leaves its parent and its group between two looks is lost.
+Both sides write JSON to the control socket, one object per line. The server writes:
 
-With `--confine` the command cannot reach certain directories: see confine.py, which reads that JSON.
-`--probe` only says whether that is possible here: it prints what is in the way, or nothing.
+- {"end": {"leave": 0.5, "grace": 3}}: end everything;
+- {"lease": 8, "kill": 9}: the heartbeat. End everything unless the next one arrives within `lease`
+  seconds; send SIGKILL to the rest after `kill` seconds. Another server may replace one that hangs
+  or cannot reach its store. The old server's agent must have ended by then.
 
-It is run as a file and imports only what it needs, so that an agent starts without delay.
+The guard writes:
+
+- {"started": pid} or {"failed": why};
+- {"exited": {pid, code, signal}} when the command has ended;
+- {"over": why} when a limit or the lease is exceeded;
+- {"ended": [{pid, name, signal}], "left": [...]} as the last line.
+
+On Linux the guard is a child subreaper, so it finds every descendant. On other systems it polls the
+process table: it misses a process that leaves its parent and its group between two polls.
+
+With `--confine` the command has no access to certain directories; confine.py reads that JSON.
+`--probe` tests whether such a confinement works: it prints the reason if not, else nothing.
+
+The guard is run as a file and imports only what it needs, so that an agent starts fast.
 """
 
 from __future__ import annotations
@@ -38,28 +49,28 @@ from typing import Any, NamedTuple
 __all__ = ["Running", "descendants_of", "memory_of", "running"]
 
 _GRACE = 3.0  # seconds between SIGTERM and SIGKILL
-_KILLING = 5.0  # seconds after which what SIGKILL does not end is reported as left
-_LOOK = 2.0  # seconds between two looks where there is no subreaper, or a limit
+_KILLING = 5.0  # seconds until a process that survives SIGKILL is reported as left
+_LOOK = 2.0  # seconds between two polls, if there is a limit or no subreaper
 _NEVER = float("inf")
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl(2)
 
 
-# --- what runs ----------------------------------------------------------------------------------
+# --- the process table --------------------------------------------------------------------------
 
 
 class Running(NamedTuple):
-    """A process, as the machine's table has it."""
+    """A process in the machine's process table."""
 
     pid: int
     parent: int
     group: int
-    began: str  # with the pid it is unique: pids are used again
+    began: str  # start time; pid and start time together are unique, because pids are reused
     name: str
-    dead: bool  # ended, but its parent has not asked how
+    dead: bool  # a zombie: ended, but its parent has not read the exit status
 
 
 def running() -> dict[int, Running]:
-    """Every process of this machine, by pid."""
+    """Returns all processes of this machine, by pid."""
     found = _from_proc() if sys.platform == "linux" else _from_ps()
     return {process.pid: process for process in found}
 
@@ -73,7 +84,7 @@ def _from_proc() -> list[Running]:
             with open(f"/proc/{entry}/stat", "rb") as file:  # noqa: PTH123
                 text = file.read().decode(errors="replace")
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended meanwhile
         name = text[text.index("(") + 1 : text.rindex(")")]
         rest = text[text.rindex(")") + 2 :].split()
         parent, group, began = int(rest[1]), int(rest[2]), rest[19]
@@ -96,7 +107,7 @@ def _from_ps() -> list[Running]:
 
 
 def descendants_of(pid: int, table: dict[int, Running]) -> list[Running]:
-    """Children, their children, and so on; parents first."""
+    """Returns all descendants of a process, parents first."""
     children: dict[int, list[Running]] = {}
     for process in table.values():
         children.setdefault(process.parent, []).append(process)
@@ -110,7 +121,7 @@ def descendants_of(pid: int, table: dict[int, Running]) -> list[Running]:
 
 
 def memory_of(processes: list[Running]) -> int:
-    """The bytes that these have in memory. What several share is counted for each of them."""
+    """Returns the bytes these processes have in memory. Counts shared memory once per process."""
     if sys.platform != "linux":
         pids = ",".join(str(process.pid) for process in processes)
         with os.popen(f"ps -o rss= -p {pids or os.getpid()}") as table:
@@ -121,7 +132,7 @@ def memory_of(processes: list[Running]) -> int:
             with open(f"/proc/{process.pid}/statm", "rb") as file:  # noqa: PTH123
                 pages += int(file.read().split()[1])
         except (OSError, IndexError):
-            continue  # it has ended meanwhile
+            continue  # the process has ended meanwhile
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -129,7 +140,7 @@ def memory_of(processes: list[Running]) -> int:
 
 
 class Guard:
-    """Runs one command, and outlives everything that comes of it."""
+    """Runs one command and ends after all descendants of the command have ended."""
 
     def __init__(
         self,
@@ -149,13 +160,13 @@ class Guard:
         self._grace = grace
         self._leave = 0.0
         self._heard = b""
-        self._asked = False  # to end
-        self._deadline: float | None = None  # by then the server has to speak again
+        self._asked = False  # True if everything has to end
+        self._deadline: float | None = None  # of the server's next heartbeat
         self._kill_by = _NEVER
         self._subreaper = subreaper and _prctl(_SUBREAPER, 1)
         self._child = 0
-        self._seen: dict[tuple[int, str], Running] = {}  # where there is no subreaper
-        self._statuses: dict[int, int] = {}  # by pid: how it ended
+        self._seen: dict[tuple[int, str], Running] = {}  # used only without a subreaper
+        self._statuses: dict[int, int] = {}  # exit statuses by pid
         self._signalled: dict[int, tuple[str, signal.Signals]] = {}  # by pid: name, last signal
         self._wake = _wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         self._poll = select.poll()
@@ -166,7 +177,7 @@ class Guard:
             self._poll.register(self._parent, select.POLLIN)
 
     def run(self, command: list[str]) -> int:
-        """From the command's start to the end of its last descendant."""
+        """Runs the command and returns after its last descendant has ended."""
         try:
             self._child = _start(command, self._confinement)
         except OSError as error:
@@ -185,7 +196,10 @@ class Guard:
         return 0
 
     def _check_limits(self) -> None:
-        """Whoever uses too much is ended, whole: what of it is to blame cannot be told."""
+        """Asks for the end of all processes if a limit is exceeded.
+
+        All are ended, because the process that caused it cannot be identified.
+        """
         if time.monotonic() - self._looked < _LOOK / 2:
             return
         processes = self._descendants()
@@ -202,12 +216,12 @@ class Guard:
     # --- ending -------------------------------------------------------------------------------
 
     def _end_all(self) -> list[dict[str, Any]]:
-        """Politely, then not. Returns what cannot be ended."""
-        self._signal_all(signal.SIGTERM, signal.SIGCONT)  # a stopped process has to wake up to end
+        """Sends SIGTERM, then SIGKILL. Returns the processes that cannot be ended."""
+        self._signal_all(signal.SIGTERM, signal.SIGCONT)  # SIGCONT: a stopped process must wake up
         if self._until(self._none_left, self._grace, gently=True):
             return []
         deadline = time.monotonic() + _KILLING
-        while time.monotonic() < deadline:  # again and again: what is killed may have forked
+        while time.monotonic() < deadline:  # repeated, because a killed process may have forked
             self._signal_all(signal.SIGKILL)
             if self._until(self._none_left, 0.05):
                 return []
@@ -219,7 +233,7 @@ class Guard:
                 try:
                     os.kill(process.pid, each)
                 except OSError:
-                    break  # gone already, or not ours to end: then it is reported as left
+                    break  # ended already, or no permission: then it is reported as left
                 if each != signal.SIGCONT:
                     self._signalled[process.pid] = (process.name, each)
 
@@ -228,7 +242,7 @@ class Guard:
             try:
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
-                return True  # whatever lost its parent is our child, so this is all of them
+                return True  # orphans become children of a subreaper, so no descendant is left
             return False
         return not self._descendants()
 
@@ -260,18 +274,21 @@ class Guard:
     # --- waiting ------------------------------------------------------------------------------
 
     def _until(self, done: Any, seconds: float, *, gently: bool = False) -> bool:
-        """Wait for something, but not longer than this; `gently`: nor when it is time to kill."""
+        """Waits until `done()` is true. Returns False after the timeout.
+
+        With `gently` it also stops at the time when the server wants SIGKILL to be sent.
+        """
         deadline = time.monotonic() + seconds
         while not done():
             left = (min(deadline, self._kill_by) if gently else deadline) - time.monotonic()
             if left <= 0:
                 return False
-            # Without a subreaper nothing tells that a grandchild has ended.
+            # Without a subreaper no signal reports the end of a grandchild, so this polls.
             self._wait(left if self._subreaper else min(left, 0.02))
         return True
 
     def _wait(self, seconds: float | None) -> None:
-        """Until something happens: a child ends, a signal comes, the server speaks or is gone."""
+        """Waits for an event: a child's end, a signal, a line of the server or the server's end."""
         if self._deadline is not None and not self._asked:
             left = max(self._deadline - time.monotonic(), 0.0)
             seconds = left if seconds is None else min(seconds, left)
@@ -288,7 +305,7 @@ class Guard:
             self._asked = True
         self._reap()
         if not self._subreaper and not self._asked:
-            self._descendants()  # a look, so that they are known when their parents are gone
+            self._descendants()  # remembers them now, because their parents may end first
 
     def _on_signals(self) -> None:
         numbers = os.read(self._wake, 4096)
@@ -300,7 +317,7 @@ class Guard:
             data = self._control.recv(65536)
         except OSError:
             data = b""
-        if not data:  # the server is gone
+        if not data:  # the server has closed its side
             self._poll.unregister(self._control)
             self._asked = True
             return
@@ -337,10 +354,10 @@ class Guard:
         try:
             self._control.sendall(json.dumps(said).encode() + b"\n")
         except OSError:
-            return  # nobody listens any more
+            return  # the server has ended
 
 
-# --- small things -------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------
 
 
 def _how(status: int) -> dict[str, Any]:
@@ -350,7 +367,7 @@ def _how(status: int) -> dict[str, Any]:
 
 
 def _prctl(option: int, value: int) -> bool:
-    """Whether it worked; only Linux has it."""
+    """Calls prctl(2). Returns False if the call failed or the system is not Linux."""
     if sys.platform != "linux":
         return False
     import ctypes
@@ -362,7 +379,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def _wake_on(*signals: signal.Signals) -> int:
-    """A pipe from which the numbers of these signals can be read."""
+    """Returns a pipe from which the numbers of these signals can be read."""
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     os.set_blocking(writable, False)
@@ -373,20 +390,24 @@ def _wake_on(*signals: signal.Signals) -> int:
 
 
 def _watch_parent() -> int | None:
-    """Readable when whoever started us has ended, even if a copy of its socket lives on."""
+    """Returns a file descriptor that is readable once the parent process has ended.
+
+    The control socket is not enough: a copy of it may still be open in another process.
+    Returns None if the system has no such descriptors.
+    """
     try:
         return os.pidfd_open(os.getppid())
     except (AttributeError, OSError):
         return None
 
 
-_MAPS = b"maps"  # what the command's process says when it needs `confine.write_maps`
+_MAPS = b"maps"  # the command's process writes this when it needs `confine.write_maps`
 
 
 def _start(command: list[str], confinement: dict[str, Any] | None = None) -> int:
-    """Starts the command in a session of its own. Raises OSError with the reason if that fails."""
+    """Starts the command in its own session. Raises OSError with the reason if that fails."""
     confine = None if confinement is None else _confine()
-    readable, writable = os.pipe()  # closes by itself if the program starts
+    readable, writable = os.pipe()  # closed by exec if the program starts
     proceed, allow = os.pipe()
     me = os.getpid()
     pid = os.fork()
@@ -402,7 +423,7 @@ def _start(command: list[str], confinement: dict[str, Any] | None = None) -> int
             if confine is not None:
                 confine.apply(confinement, lambda: _ask_for_maps(writable, proceed))
             doing = command[0]
-            _prctl(_DEATH_SIGNAL, signal.SIGKILL)  # should somebody kill the guard itself
+            _prctl(_DEATH_SIGNAL, signal.SIGKILL)  # in case the guard itself is killed
             if os.getppid() == me:
                 os.execvp(command[0], command)
         except Exception as error:
@@ -437,11 +458,11 @@ def _start(command: list[str], confinement: dict[str, Any] | None = None) -> int
 def _ask_for_maps(writable: int, proceed: int) -> None:
     os.write(writable, _MAPS)
     if not os.read(proceed, 1):
-        os._exit(127)  # the guard has failed at it, and says so itself
+        os._exit(127)  # the guard could not write the maps and reports that itself
 
 
 def _confine() -> Any:
-    """The module beside this file, which is not on the path: this is run as a file, isolated."""
+    """Imports confine.py from this file's directory, which is not on Python's path with -I."""
     from importlib import import_module
 
     if __package__:
@@ -454,7 +475,10 @@ def _confine() -> Any:
 
 
 def _let_go_of_stdio() -> None:
-    """They are the command's: if it closes one, the server has to notice."""
+    """Replaces the guard's standard streams by /dev/null.
+
+    Only the command holds them then, so the server notices when the command closes one.
+    """
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
@@ -463,7 +487,7 @@ def _let_go_of_stdio() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """See the top of this file."""
+    """Runs a command or a probe; the module's docstring explains the arguments."""
     import json
     import socket
 
@@ -481,7 +505,7 @@ def main(arguments: list[str]) -> int:
     control.set_inheritable(False)
     confinement = json.loads(options.get("--confine", "null"))
     if confinement is not None:
-        _confine().close_to_others()  # only root may look into the guard itself
+        _confine().close_to_others()  # only root may read the guard's memory and environment
     grace = float(options.get("--grace", _GRACE))
     memory, processes = options.get("--memory"), options.get("--processes")
     guard = Guard(
@@ -496,7 +520,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _probe(confinement: dict[str, Any]) -> int:
-    """Confines a process that ends at once, and prints why that is impossible."""
+    """Confines a test process. Prints the reason and returns 1 if that fails."""
     try:
         _, status = os.waitpid(_start(["true"], confinement), 0)
         problem = "" if status == 0 else f"a test process ended with {_how(status)}"

@@ -1,4 +1,4 @@
-"""Chooses how agents are kept away from the server's own files on this machine."""
+"""Chooses the isolation that denies agents access to the server's data directory."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ __all__ = ["Chosen", "Mode", "choose", "find_user"]
 
 Mode: TypeAlias = Literal["auto", "require", "namespaces", "landlock", "off"]
 
-_SECONDS = 60.0  # after which a test process counts as one that cannot be started
+_SECONDS = 60.0  # timeout of a test process
 _HOW = "Run the server as root with the setting agent_user, or on a Linux that has one of both"
 
 
 class Chosen(NamedTuple):
-    """The isolation of a server's agents, and why the system does not enforce it, where it does not."""
+    """The isolation of a server's agents. `why_none` is set if the system does not enforce it."""
 
-    isolation: Isolation | None  # none: it is switched off
+    isolation: Isolation | None  # None if isolation is switched off
     why_none: str = ""
 
     @property
     def is_enforced(self) -> bool:
-        """Whether the system keeps agents away from the data directory."""
+        """Returns True if the system denies agents access to the data directory."""
         return self.isolation is not None and self.isolation.by != "none"
 
 
 def choose(mode: Mode, data_dir: Path, user: str = "") -> Chosen:
-    """Finds the best isolation that works here: each candidate is tried with a real process.
+    """Returns the best isolation that works on this machine. Tests each with a real process.
 
-    With `user`, agents run as that user. Raises TurnwireError if an isolation is demanded that this
-    machine does not offer.
+    With `user`, agents run as that user. Raises TurnwireError if `mode` requires an isolation that
+    this machine does not support.
     """
     hide = [str(data_dir.resolve())]
     if user:
@@ -71,7 +71,10 @@ def _candidates(mode: Mode) -> list[Literal["namespaces", "landlock"]]:
 
 @cache
 def _problem(by: Literal["namespaces", "landlock"]) -> str | None:
-    """Why this way does not work here; none: it does. That does not change while a server runs."""
+    """Returns why this isolation does not work on this machine, or None if it works.
+
+    The result is cached: it does not change while a server runs.
+    """
     with tempfile.TemporaryDirectory() as empty:
         return _probe({"by": by, "hide": [str(Path(empty).resolve())]})
 
@@ -92,7 +95,10 @@ def _probe(spec: Mapping[str, Any]) -> str | None:
 
 
 def find_user(name: str) -> AgentUser:
-    """A user of this machine, by name or number. Raises TurnwireError."""
+    """Returns a user of this machine by name or number.
+
+    Raises TurnwireError if the user does not exist or is root.
+    """
     try:
         found = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
     except (KeyError, OverflowError):
@@ -103,17 +109,17 @@ def find_user(name: str) -> AgentUser:
     if found.pw_uid == 0:
         raise TurnwireError("agent_user is root, who may read everything. Name another user.")
     groups = os.getgrouplist(found.pw_name, found.pw_gid)
-    is_closed = found.pw_shell.endswith(("/nologin", "/false"))  # to people, not to programs
+    is_closed = found.pw_shell.endswith(("/nologin", "/false"))  # people cannot log in
     shell = "/bin/sh" if is_closed or not found.pw_shell else found.pw_shell
     return AgentUser(found.pw_name, found.pw_uid, found.pw_gid, groups, found.pw_dir, shell)
 
 
 def _usable(user: AgentUser, data_dir: Path) -> AgentUser:
-    """The same user, if agents that run as it cannot read the data. Raises TurnwireError."""
+    """Returns the user unchanged. Raises TurnwireError if that user could read the data."""
     about = data_dir.stat()
     if about.st_uid == user.uid:
         raise TurnwireError(
-            f"agent_user is {user.name}, to whom {data_dir} belongs. Name a user who has no rights there."
+            f"agent_user is {user.name}, who owns {data_dir}. Name a user without access to it."
         )
     if about.st_mode & 0o077:
         raise TurnwireError(

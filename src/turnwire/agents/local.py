@@ -1,4 +1,4 @@
-"""An agent that runs in this very process: what all of those have in common."""
+"""The base class for sessions of agents that run in this process."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from turnwire.ports import AgentGone
 __all__ = ["LocalSession"]
 
 _log = logging.getLogger("turnwire")
-_MOST = 512  # events that may wait for the reader before the agent waits for it
+_MOST = 512  # unread events before backpressure stops the agent
 
 
 class LocalSession:
-    """Hands out what its tasks say. Whoever inherits from it adds what a prompt means."""
+    """Emits the events of its tasks in batches. A subclass implements `prompt` and `deliver`."""
 
     def __init__(self) -> None:
         self._out: list[NormalizedStreamEvent] = []
@@ -36,7 +36,7 @@ class LocalSession:
         self._questions = QuestionRules()
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
-        """What happens, in batches of what is ready together."""
+        """Yields batches: all events that are ready at the same time."""
         while True:
             await self._ready.wait()
             if self._out:
@@ -45,7 +45,7 @@ class LocalSession:
                 if not self._is_over:
                     self._ready.clear()
                 yield batch
-                del batch  # it may be large, and the next may come much later
+                del batch  # frees a large batch before the next one, which may come much later
             elif self._died is not None:
                 raise AgentGone(self._died)
             elif self._closed:
@@ -54,7 +54,7 @@ class LocalSession:
                 self._ready.clear()
 
     async def close(self) -> list[EndedProcess]:
-        """Stop whatever runs. There is no process of its own to end."""
+        """Cancels all tasks. Returns an empty list, because no process has to be ended."""
         self._closed = True
         self._ready.set()
         if tasks := self._tasks.cancel():
@@ -68,13 +68,13 @@ class LocalSession:
         permission_mode: str | None,
         max_thinking_tokens: int | UnsetType | None = UNSET,
     ) -> None:
-        """There is only one of each, unless whoever inherits says otherwise."""
+        """Does nothing; a subclass overrides this if it has a choice."""
 
     async def control(self, control: Control) -> ControlResult:
-        """It can do none of them, unless whoever inherits says otherwise."""
+        """Refuses every control; a subclass overrides this for the controls it supports."""
         raise Refused("NOT_SUPPORTED", f"This agent has no {name_of(control)}.")
 
-    # --- for those who inherit ----------------------------------------------------------------
+    # --- for subclasses -----------------------------------------------------------------------
 
     @property
     def _is_over(self) -> bool:
@@ -85,9 +85,9 @@ class LocalSession:
             raise AgentGone(self._died or "This session was closed.")
 
     def _say(self, *events: NormalizedStreamEvent) -> None:
-        """These happened together: they are never split over two batches.
+        """Emits these events together: they are never split over two batches.
 
-        Raises BadQuestion for a question that no person could answer.
+        Raises BadQuestion if an event asks a question that cannot be answered.
         """
         if not self._is_over:
             for event in events:
@@ -96,13 +96,13 @@ class LocalSession:
             self._ready.set()
 
     async def _let_read(self, most: int = _MOST) -> None:
-        """Wait while more than this is unread, so that memory stays bounded."""
+        """Waits while more than `most` events are unread, so that memory stays bounded."""
         while len(self._out) > most and not self._is_over:
             self._taken.clear()
             await self._taken.wait()
 
     def _die(self, why: str) -> None:
-        """End as a process does that crashes."""
+        """Ends the session like a crash: `events` raises AgentGone with this reason."""
         if not self._is_over:
             self._died = why
             self._ready.set()
@@ -114,5 +114,5 @@ class LocalSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, BadQuestion):
-                _log.error("An agent asked what cannot be asked.", exc_info=error)
+                _log.error("An agent asked an invalid question.", exc_info=error)
             self._die(AgentGone.broken(error).message)

@@ -1,4 +1,4 @@
-"""A command that runs under the guard, as its server sees it."""
+"""Starts a command under the guard and exchanges its input, output and end with the server."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from turnwire.ports import AgentGone, Isolation, Lease
 __all__ = ["GUARD", "GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _log = logging.getLogger("turnwire")
-_MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
-_LAST = 4096  # bytes of its standard error that are remembered
-_STANDSTILL = 10.0  # seconds that a server may stand still before its agents are ended
-_SOON = 0.05  # seconds between two words to the guard, at least
-_TOKEN = "TURNWIRE_AGENT_TOKEN"  # in the environment of everything that the command starts
+_MOST = 1 << 20  # bytes of unread output before backpressure stops the command
+_LAST = 4096  # bytes kept from the end of its standard error
+_STANDSTILL = 10.0  # seconds without a heartbeat of the server before its agents are ended
+_SOON = 0.05  # minimum seconds between two heartbeats to the guard
+_TOKEN = "TURNWIRE_AGENT_TOKEN"  # environment variable that the command's children inherit
 _PLAIN = (
     *("HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL"),
     *("TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
 )
-_MOST_PATH = 4096  # characters of a directory's path
-GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # starts in no time
+_MOST_PATH = 4096  # maximum characters of a directory's path
+GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # -I -S: fast start
 
 
 def plain_environment(isolation: Isolation | None = None) -> dict[str, str]:
-    """What any program may know of this machine: no key, no token, no address.
+    """Returns the environment variables that every agent may see: no keys, tokens or addresses.
 
-    An agent that runs as another user gets that user's home, and not the server's own directory for
-    temporary files, which may be closed to it.
+    An agent that runs as another user gets that user's home directory. It does not get the server's
+    TMPDIR, because that user may have no access to it.
     """
     plain = {name: os.environ[name] for name in _PLAIN if name in os.environ}
     if isolation is None or isolation.user is None:
@@ -53,16 +53,22 @@ def plain_environment(isolation: Isolation | None = None) -> dict[str, str]:
 
 
 class Limits(Struct, frozen=True):
-    """What a command and all that it starts may use. Whoever uses more is ended, after seconds."""
+    """Limits for a command and its descendants together. The guard ends all if one is exceeded."""
 
-    memory: int | None = None  # bytes, of all together
-    processes: int | None = None  # at the same time
+    memory: int | None = None  # bytes
+    processes: int | None = None  # number of processes at the same time
 
 
 def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) -> str:
-    """Where an agent may work: below one of the roots, links followed. Raises AgentGone."""
-    if wanted is not None and len(wanted) > _MOST_PATH:  # to resolve it would take minutes
-        raise AgentGone(f"The agent cannot work there: more than {_MOST_PATH} characters.")
+    """Returns the working directory of an agent, with links resolved.
+
+    Raises AgentGone if the path is not a directory or not below one of the roots.
+    """
+    if wanted is not None and len(wanted) > _MOST_PATH:  # resolving it would take minutes
+        raise AgentGone(
+            f"The path of the agent's directory has more than {_MOST_PATH} characters. "
+            "Choose a shorter one."
+        )
     path = Path(wanted) if wanted is not None else Path(roots[0]) if roots else Path.cwd()
     try:
         found = path.resolve(strict=True)
@@ -77,23 +83,21 @@ def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) ->
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """What the command writes: its output until it is read, of its errors the end."""
+    """Buffers the command's output until it is read, and keeps the end of its standard error."""
 
     def __init__(self) -> None:
         self.output: list[bytes] = []
         self.waiting = 0  # bytes
         self.ready = asyncio.Event()
-        self.over = asyncio.Event()  # no more output
-        self.exited = asyncio.Event()  # the guard has
+        self.over = asyncio.Event()  # standard output is closed
+        self.exited = asyncio.Event()  # the guard has exited
         self.last = bytearray()
         self.paused = False
-        self.receive: Callable[[bytes], None] | None = (
-            None  # who gets output without waiting for it
-        )
+        self.receive: Callable[[bytes], None] | None = None  # called directly with new output
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked: uvloop has transports of its own.
+        # The type is not checked at runtime, because uvloop has its own transport classes.
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -111,20 +115,20 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.pause()
 
     def pause(self) -> None:
-        """Let the command wait with what it has to say."""
+        """Stops reading standard output, so that the command waits."""
         if not self.paused and not self.over.is_set() and not self._stdout.is_closing():
             self._stdout.pause_reading()
             self.paused = True
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Reads standard output again."""
         if self.paused:
             self.paused = False
             if not self._stdout.is_closing():  # uvloop raises where asyncio does nothing
                 self._stdout.resume_reading()
 
     def take(self) -> bytes:
-        """All that has come."""
+        """Returns all buffered output and empties the buffer."""
         data = b"".join(self.output)
         self.output.clear()
         self.waiting = 0
@@ -149,7 +153,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
 
 class GuardedProcess:
-    """A command and everything that it starts. `start` makes one; `end` ends all of it."""
+    """A command and its descendants under the guard. `start` makes one; `end` ends all of them."""
 
     def __init__(self, control: socket.socket, token: str) -> None:
         self._control = control
@@ -160,10 +164,10 @@ class GuardedProcess:
         self._listener: asyncio.Task[None] | None = None
         self._begun: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[list[EndedProcess]] | None = None
-        self._ended: list[EndedProcess] | None = None  # none: the guard has not told yet
+        self._ended: list[EndedProcess] | None = None  # None until the guard has reported it
         self._holding: asyncio.TimerHandle | None = None
         self._exited: dict[str, Any] | None = None
-        self._over: str | None = None  # what it used too much of
+        self._over: str | None = None  # why the guard ended the command
 
     @classmethod
     async def start(
@@ -181,12 +185,12 @@ class GuardedProcess:
         isolation: Isolation | None = None,
         keep: Sequence[Path | str] = (),
     ) -> Self:
-        """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
+        """Starts the command under a guard. Raises AgentGone if the program cannot be started.
 
-        `files` are open ones that it has, too, under the same numbers.
-        If this process stands still for `standstill` seconds, all of it is ended. So it is when its
-        `lease` is about to end.
-        `keep` are files and directories that it needs, even if they are in a hidden directory.
+        `env` is its whole environment. `files` are file descriptors that the command inherits.
+        The guard ends the command if the server sends no heartbeat for `standstill` seconds, or
+        just before the `lease` expires.
+        `keep` lists files and directories that stay readable inside a hidden directory.
         """
         confined = [] if isolation is None else _confined(isolation, command[0], cwd, keep)
         ours, theirs = socket.socketpair()
@@ -210,9 +214,7 @@ class GuardedProcess:
             self._hold(standstill, lease)
             await self._begun
         except BaseException as error:
-            await self.end(
-                grace=0.0
-            )  # it has said nothing yet, and may not hear SIGTERM while it starts
+            await self.end(grace=0.0)  # a command that still starts may ignore SIGTERM
             if isinstance(error, OSError):
                 raise AgentGone(f"The agent could not be started: {error}") from error
             raise
@@ -230,7 +232,7 @@ class GuardedProcess:
         self._listener = asyncio.create_task(self._listen(reader))
 
     def _hold(self, standstill: float, lease: Lease | None) -> None:
-        """Tell the guard that its server is alive, and soon again."""
+        """Sends a heartbeat to the guard and schedules the next one."""
         said = {"lease": standstill}
         if lease is not None:
             said["lease"] = min(standstill, lease.left - lease.margin)
@@ -248,74 +250,74 @@ class GuardedProcess:
         self._guard.write(msgspec.json.encode(said) + b"\n")
         return True
 
-    # --- talking ------------------------------------------------------------------------------
+    # --- input and output ---------------------------------------------------------------------
 
     async def read(self) -> bytes:
-        """All output that is there, at least a byte of it; empty: there will be no more."""
+        """Waits for output and returns all of it. Returns b"" after the end of the output."""
         await self._pipes.ready.wait()
         return self._pipes.take()
 
     def listen(self, receive: Callable[[bytes], None]) -> None:
-        """Have output handed over as soon as it is there, instead of reading it. That is faster."""
+        """Calls `receive` with each piece of output as it arrives. This is faster than `read`."""
         data = self._pipes.take()
         self._pipes.receive = receive
         if data:
             receive(data)
 
     async def silence(self) -> None:
-        """Until there will be no more output."""
+        """Waits until standard output is closed."""
         await self._pipes.over.wait()
 
     def pause(self) -> None:
-        """Take no output for a while, so that the command waits."""
+        """Stops reading output, so that the command waits."""
         self._pipes.pause()
 
     def resume(self) -> None:
-        """Take it again."""
+        """Reads output again."""
         self._pipes.resume()
 
     def write(self, data: bytes) -> None:
-        """To its standard input. Raises AgentGone if nobody can read it."""
+        """Writes to the command's standard input. Raises AgentGone if that is closed."""
         pipe = self._transport and self._transport.get_pipe_transport(0)
         if pipe is None or pipe.is_closing():
             raise AgentGone(self.how_it_ended())
         cast("asyncio.WriteTransport", pipe).write(data)
 
     def hang_up(self) -> None:
-        """Close its standard input: there will be nothing more to do."""
+        """Closes the command's standard input, which tells the command to end."""
         pipe = self._transport and self._transport.get_pipe_transport(0)
         if pipe is not None:
             pipe.close()
 
     def when_over(self, done: Callable[[], None]) -> None:
-        """Have this called, once, when the guard has said its last word."""
+        """Calls `done` once, after the guard's last line has been read."""
         assert self._listener is not None
         self._listener.add_done_callback(lambda _: done())
 
     @property
     def guard_pid(self) -> int:
-        """The process that watches over it."""
+        """Returns the process id of the guard."""
         assert self._transport is not None
         pid = self._transport.get_pid()
         assert pid is not None
         return pid
 
     def below(self) -> list[guard.Running]:
-        """The command and everything that it has started, as far as it runs."""
+        """Returns the running processes of the command and its descendants."""
         return [p for p in guard.descendants_of(self.guard_pid, guard.running()) if not p.dead]
 
     @property
     def is_running(self) -> bool:
-        """Whether it, or something that it started, is still there."""
+        """Returns True while the guard runs, and so while a process of the command may run."""
         return not self._pipes.exited.is_set()
 
     @property
     def last_words(self) -> str:
-        """The end of what it wrote to its standard error."""
+        """Returns the end of what the command wrote to its standard error."""
         return bytes(self._pipes.last).decode(errors="replace").strip()
 
     def how_it_ended(self) -> str:
-        """In words, for a person."""
+        """Returns a message for people that says how the command ended."""
         how = "The agent's process has ended"
         if self._over is not None:
             return f"The agent was ended: {self._over}."
@@ -327,16 +329,18 @@ class GuardedProcess:
     # --- ending -------------------------------------------------------------------------------
 
     async def end(self, *, leave: float = 0.0, grace: float | None = None) -> list[EndedProcess]:
-        """End everything; what had to be ended is returned, and what could not be.
+        """Ends the command and its descendants.
 
-        It has `leave` seconds to go by itself, then `grace` seconds after SIGTERM, then SIGKILL.
+        Returns the processes that were ended by a signal, and those that could not be ended.
+        The command has `leave` seconds to exit by itself. Then all get SIGTERM, and SIGKILL after
+        `grace` seconds.
         """
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(leave, grace))
         return await asyncio.shield(self._ending)
 
     async def wait(self) -> None:
-        """Until it and everything that it started is gone."""
+        """Waits until the command and all its descendants have ended."""
         await self._pipes.exited.wait()
         if self._listener is not None:
             await asyncio.wait([self._listener])
@@ -349,8 +353,8 @@ class GuardedProcess:
                 async with asyncio.timeout(leave + (grace or 10.0) + 10.0):
                     await self.wait()
             if not self._pipes.exited.is_set():
-                with suppress(ProcessLookupError):  # it has ended in this very moment
-                    self._transport.kill()  # the guard itself is stuck; its command dies with it
+                with suppress(ProcessLookupError):  # the guard has just ended
+                    self._transport.kill()  # the guard hangs; its command is killed with it
                 await self.wait()
             self._transport.close()
         if self._holding is not None:
@@ -363,14 +367,14 @@ class GuardedProcess:
         return self._ended or []
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """What the guard says, to its last word."""
+        """Reads the guard's lines until the guard closes the socket."""
         with suppress(OSError, ValueError):
             while line := await reader.readline():
                 self._hear(msgspec.json.decode(line))
         if not self._begun.done():
             self._begun.set_exception(AgentGone(f"The guard could not start. {self.last_words}"))
         elif self._ended is None and self._begun.exception() is None:
-            # Somebody has killed the guard. Nobody else would end what it watched over.
+            # The guard was killed from outside, so this process has to end the guard's command.
             self._ended = _sweep(self._token)
             if self._transport is not None:
                 self._transport.close()
@@ -395,7 +399,7 @@ class GuardedProcess:
 
 
 def _flags(limits: Limits) -> list[str]:
-    """For the guard's command line."""
+    """Returns the limits as options of the guard's command line."""
     flags = []
     if limits.memory is not None:
         flags += ["--memory", str(limits.memory)]
@@ -407,7 +411,10 @@ def _flags(limits: Limits) -> list[str]:
 def _confined(
     isolation: Isolation, program: str, cwd: str | None, keep: Sequence[Path | str]
 ) -> list[str]:
-    """For the guard's command line. Raises AgentGone if the command could not work in it."""
+    """Returns the isolation as options of the guard's command line.
+
+    Raises AgentGone if the agent's own directories overlap with the hidden ones.
+    """
     user = isolation.user
     if isolation.by == "none":
         return []
@@ -435,9 +442,9 @@ def _confined(
 
 
 def _sweep(token: str) -> list[EndedProcess]:
-    """End whatever has this token in its environment, without a guard.
+    """Kills every process that has this token in its environment. Used if the guard was killed.
 
-    Only Linux shows that. What was started with an environment of its own is not found.
+    Works only on Linux. Does not find a process that was started with another environment.
     """
     mark = f"{_TOKEN}={token}".encode()
     ended: list[EndedProcess] = []

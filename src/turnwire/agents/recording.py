@@ -1,4 +1,4 @@
-"""A recorded stream as turns of events, with the seconds between them."""
+"""Reads a recorded agent stream into turns of events, with the seconds between the events."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from turnwire.errors import BadLine
 
 __all__ = ["Beat", "RecordedTurn", "tool_results", "turns_of"]
 
-_PACE = 0.02  # seconds a line, where the recording does not say
+_PACE = 0.02  # seconds per line, if the recording has no times
 
 
 class Beat(Struct, frozen=True):
-    """What one recorded line means, and how long after the one before it came."""
+    """The events of one recorded line, and the time since the previous line."""
 
     after: float  # seconds
     events: list[NormalizedStreamEvent]
 
 
 class RecordedTurn(Struct, frozen=True):
-    """A turn, with what came before it and behind it."""
+    """A turn with the events since the previous one. The last turn also has all events after it."""
 
     beats: list[Beat]
-    prompted: bool  # somebody asked for it
+    prompted: bool  # False if the agent began the turn by itself
 
     def position_of(self, tool_use_id: str) -> int | None:
-        """The beat behind the one that asks this question."""
+        """Returns the index of the beat after this question, or None if it is not in this turn."""
         for position, beat in enumerate(self.beats, 1):
             for event in beat.events:
                 if isinstance(event, ev.QuestionAsked) and event.tool_use_id == tool_use_id:
@@ -40,7 +40,7 @@ class RecordedTurn(Struct, frozen=True):
 
 
 class _Timed(Struct):
-    """A line of a recording of both directions."""
+    """A line of a recording that contains both directions, with time and direction."""
 
     t: float
     dir: str
@@ -48,11 +48,11 @@ class _Timed(Struct):
 
 
 def turns_of(path: Path) -> list[RecordedTurn]:
-    """Read what Claude Code wrote: bare lines, or lines with their times and direction.
+    """Reads the output of Claude Code: plain lines, or lines with time and direction.
 
-    Raises OSError. A line that cannot be read is passed by.
+    Skips a line that cannot be decoded. Raises OSError if the file cannot be read.
     """
-    from turnwire.dialects import claude  # only for those who play one
+    from turnwire.dialects import claude  # imported only when a recording is read
 
     adapter = claude.ClaudeStreamAdapter()
     beats: list[Beat] = []
@@ -74,7 +74,7 @@ def turns_of(path: Path) -> list[RecordedTurn]:
 
 
 def _line_of(line: bytes, last: float) -> tuple[bytes | None, float]:
-    """The agent's own line, if this is one, and its time."""
+    """Returns the agent's line and its time. The line is None if it did not come from the agent."""
     if not line:
         return None, last
     if line.startswith(b'{"t"'):
@@ -87,7 +87,10 @@ def _line_of(line: bytes, last: float) -> tuple[bytes | None, float]:
 
 
 def _in_turns(beats: list[Beat]) -> list[RecordedTurn]:
-    """Cut behind each end of a turn. What sub-agents say after it belongs to what follows it."""
+    """Splits the beats after each end of a turn.
+
+    Events that sub-agents emit after the end of a turn go to the next turn.
+    """
     turns: list[RecordedTurn] = []
     current: list[Beat] = []
     for beat in beats:
@@ -103,7 +106,7 @@ def _in_turns(beats: list[Beat]) -> list[RecordedTurn]:
 
 
 def tool_results(event: NormalizedStreamEvent) -> set[str]:
-    """The calls that an event gives a result to."""
+    """Returns the ids of the tool calls whose results this event contains."""
     if not isinstance(event, ev.UserMessage):
         return set()
     return {block.tool_use_id for block in event.content if isinstance(block, ToolResultBlock)}

@@ -1,4 +1,4 @@
-"""The agents by name. An agent is imported when it is asked for, so that none costs what it is not used."""
+"""Finds agents by name. Imports an agent only for its first use, so unused agents cost nothing."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ _AGENTS = {
 
 
 class UnknownAgent(TurnwireError):
-    """There is no agent of this name. The message names those that there are."""
+    """Raised if an agent does not exist or cannot be made. The message says which agents exist."""
 
     code = "AGENT_UNAVAILABLE"
 
 
 def names() -> list[str]:
-    """The agents that Turnwire brings along."""
+    """Returns the names of the agents that are part of Turnwire."""
     return sorted(_AGENTS)
 
 
 def make(name: str, **options: Any) -> Agent:
-    """An agent, by its name or as `module:attribute`, made with its own options."""
+    """Makes an agent from its name or `module:attribute`, with its own options.
+
+    Raises UnknownAgent if the agent cannot be imported or made.
+    """
     where = name if ":" in name else _AGENTS.get(name)
     if where is None:
         raise UnknownAgent(f"There is no agent {name!r}; there is: {', '.join(names())}.")
@@ -46,21 +49,24 @@ def make(name: str, **options: Any) -> Agent:
     except (TypeError, ValueError) as error:
         raise UnknownAgent(f"The agent {name!r} cannot be made: {error}.") from error
     if not hasattr(agent, "capabilities"):
-        raise UnknownAgent(f"{name!r} is no agent. Name a class that keeps the agent port.")
+        raise UnknownAgent(f"{name!r} is no agent. Name a class that implements the agent port.")
     return agent
 
 
 def name_of(given: str, agent: Agent) -> str:
-    """What conversations call an agent that was asked for in these words: its own name."""
+    """Returns the name under which conversations store an agent that was requested as `given`."""
     return agent.name if ":" in given else given
 
 
 def find(name: str, known: Sequence[str] = ()) -> Agent:
-    """The agent that a conversation is with: one of those `known` as `module:attribute`, or of ours."""
+    """Returns the agent of a conversation: one of Turnwire's own, or one of `known`.
+
+    `known` are agents as `module:attribute`. Raises UnknownAgent if no agent has this name.
+    """
     for where in known:
         if ":" in where and (agent := make(where)).name == name:
             return agent
-    if name not in _AGENTS:  # also `module:attribute`: a stored name never imports a module
+    if name not in _AGENTS:  # also `module:attribute`: a stored name must never import a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."
@@ -69,9 +75,9 @@ def find(name: str, known: Sequence[str] = ()) -> Agent:
 
 
 def default(options: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, str | None]:
-    """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why.
+    """Returns the default agent: `claude` if it is available, else `demo` and the reason.
 
-    `options` are what each agent is made with: a credential may be among them.
+    `options` holds the options of each agent, by agent name. They may contain a credential.
     """
     why = make("claude", **(options or {}).get("claude", {})).unavailable()
     return ("claude", None) if why is None else ("demo", why)
@@ -80,11 +86,11 @@ def default(options: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str
 def chosen(
     wanted: Sequence[str], usual: str, options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> tuple[dict[str, Agent], str]:
-    """The agents of a server by their own names, and the name of the one that is usual there.
+    """Returns the agents of a server by their own names, and the name of the default agent.
 
-    `wanted` are names or `module:attribute`; none: all that Turnwire brings along. `usual` is one
-    more, if it is none of them. `options` are what each is made with. Raises UnknownAgent for what
-    somebody asked for and is not there.
+    `wanted` lists names or `module:attribute`; an empty list means all of Turnwire's own agents.
+    `usual` is the default agent; it is added if `wanted` does not contain it. `options` holds the
+    options of each agent. Raises UnknownAgent if a requested agent cannot be made.
     """
     agents: dict[str, Agent] = {}
     own_names: dict[str, str] = {}
@@ -102,7 +108,7 @@ def chosen(
     if ":" in usual and usual not in own_names:
         agent = make(usual, **given.pop(usual, {}))
         own_names[usual] = agent.name
-        agents[agent.name] = agent  # even where one of ours has that name: this one was chosen
+        agents[agent.name] = agent  # replaces an own agent of that name: this one was chosen
     if given:
         there = ", ".join(sorted(own_names))
         raise UnknownAgent(f"agent_options are for {min(given)!r}; there is: {there}.")
@@ -110,7 +116,7 @@ def chosen(
 
 
 class _Missing:
-    """An agent that cannot even be imported here. It is listed, with what to do about it."""
+    """Stands for an agent that cannot be imported. Clients see it listed, with the reason."""
 
     capabilities = AgentCapabilities()
 
@@ -119,9 +125,9 @@ class _Missing:
         self._why = why
 
     def unavailable(self) -> str | None:
-        """Why not."""
+        """Returns the reason of the import error."""
         return self._why
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """It cannot be."""
+        """Raises AgentGone with the reason of the import error."""
         raise AgentGone(self._why)

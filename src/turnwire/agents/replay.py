@@ -1,4 +1,4 @@
-"""The agent `replay`: plays a recorded conversation. Each prompt plays its next turn."""
+"""The agent `replay`: plays a recorded conversation. Each prompt plays the next recorded turn."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionSt
 
 __all__ = ["ReplayAgent"]
 
-_LONGEST_PAUSE = 3.0  # seconds; few want to wait for what somebody else was waiting for
+_LONGEST_PAUSE = 3.0  # seconds; longer pauses of the recording are shortened
 _NAME = "replay:"
 _SAMPLE = Path(__file__).parents[1] / "samples" / "tour.jsonl"
 
 
 class ReplayAgent:
-    """Plays what Claude Code once wrote. It goes on as it was recorded, whatever it is told."""
+    """Plays recorded output of Claude Code. Prompts and answers do not change what is played."""
 
     name = "replay"
     capabilities = AgentCapabilities(questions_survive=True)
@@ -36,22 +36,23 @@ class ReplayAgent:
         speed: float = 1.0,
         longest_pause: float = _LONGEST_PAUSE,
     ) -> None:
-        """`speed` 2 is twice as fast, 0 does not wait at all; none: the sample that comes along.
+        """Uses the sample recording of Turnwire if `recording` is None.
 
-        A pause of more than `longest_pause` seconds in the recording is cut to that.
+        `speed` 2 is twice as fast; 0 plays without pauses. A pause of more than `longest_pause`
+        seconds in the recording is shortened to that.
         """
         self._path = Path(recording or _SAMPLE)
         self._speed = speed
         self._longest_pause = longest_pause
 
     def unavailable(self) -> str | None:
-        """Whether the recording is there."""
+        """Returns why the agent cannot be used: the recording does not exist. Else None."""
         if self._path.is_file():
             return None
         return f"There is no recording {self._path.name}. Name another one."
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """Read the recording. A resumed session goes on with the turn that comes next."""
+        """Reads the recording. A resumed session continues with the next turn."""
         try:
             turns = await asyncio.to_thread(turns_of, self._path)
         except OSError as error:
@@ -66,18 +67,18 @@ class _Growing(Struct):
     """A message that is being streamed."""
 
     begun: ev.MessageStarted
-    finished: int = 0  # blocks that were said for good
+    finished: int = 0  # number of completed blocks
 
 
 class ReplaySession(LocalSession):
-    """One play of a recording."""
+    """An agent session that plays one recording."""
 
     def __init__(
         self, turns: list[RecordedTurn], played: int, speed: float, longest_pause: float
     ) -> None:
         super().__init__()
         self._turns = turns
-        self._played = played  # turns, the one that runs included
+        self._played = played  # number of turns, including the running one
         self._speed = speed
         self._longest_pause = longest_pause
         self._floor = asyncio.Lock()  # one turn at a time
@@ -90,16 +91,16 @@ class ReplaySession(LocalSession):
 
     @property
     def native_session_id(self) -> str | None:
-        """How far it has come."""
+        """Returns an id that contains the number of turns played so far."""
         return f"{_NAME}{self._played}"
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Play the next turn, and those behind it that nobody asked for."""
+        """Plays the next turn, and the turns after it that the agent began by itself."""
         self._check_open()
         self._start(self._play_next())
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """Go on. What was answered changes nothing."""
+        """Continues the recording. The content of the answers changes nothing."""
         self._check_open()
         for reply in replies:
             for call, request in list(self._asked.items()):
@@ -110,7 +111,7 @@ class ReplaySession(LocalSession):
             self._start(self._resume(replies[-1]))
 
     async def interrupt(self) -> None:
-        """Leave out the rest of the turn."""
+        """Skips the rest of the turn."""
         self._check_open()
         if self._in_turn:
             self._stop.set()
@@ -132,7 +133,7 @@ class ReplaySession(LocalSession):
             await self._play(self._turns[self._played - 1].beats)
 
     async def _resume(self, reply: Reply) -> None:
-        """The rest of a turn whose question was asked by a process that is gone."""
+        """Plays the rest of a turn whose question was asked by an earlier process."""
         async with self._floor:
             for number, turn in enumerate(self._turns, 1):
                 position = turn.position_of(reply.request_id)
@@ -158,7 +159,7 @@ class ReplaySession(LocalSession):
             await self._let_read()
 
     async def _pause(self, beat: Beat) -> bool:
-        """Wait as long as it took, and for whoever was asked; false: interrupted."""
+        """Waits for the recorded pause and for open requests. Returns False if interrupted."""
         seconds = min(beat.after, self._longest_pause) / self._speed if self._speed > 0 else 0.0
         if seconds > 0:
             with suppress(TimeoutError):
@@ -180,13 +181,13 @@ class ReplaySession(LocalSession):
                 wait.cancel()
 
     def _waits(self, beat: Beat) -> bool:
-        """Whether this came because somebody had answered."""
+        """Returns True if this beat was recorded after an answer that is still missing now."""
         open_requests = {asked.request_id for asked in self._asked.values()}
         for event in beat.events:
             if self._asked.keys() & tool_results(event):
                 return True
             if isinstance(event, ev.RequestWithdrawn) and event.request_id in open_requests:
-                return True  # somebody interrupted it, and nobody has done so yet
+                return True  # an interrupt withdrew it in the recording, but not in this session
             voice = event.parent_tool_use_id
             mine = [asked for asked in self._asked.values() if asked.parent_tool_use_id == voice]
             if mine and isinstance(
@@ -196,7 +197,7 @@ class ReplaySession(LocalSession):
         return False
 
     def _follow(self, event: NormalizedStreamEvent) -> None:
-        """Know what is open, so that an interrupt can end it."""
+        """Tracks open requests and messages, so that an interrupt can end them."""
         match event:
             case ev.TurnStarted():
                 self._in_turn = True
@@ -222,7 +223,7 @@ class ReplaySession(LocalSession):
     # --- endings that were not recorded -------------------------------------------------------
 
     def _cut(self) -> None:
-        """A person has interrupted: what is open ends here."""
+        """Ends the turn after an interrupt: withdraws requests and discards open messages."""
         for asked in self._asked.values():
             self._say(ev.RequestWithdrawn(*self._whose, asked.request_id))
         for growing in self._streaming.values():
@@ -263,7 +264,7 @@ _STREAMED = (
 
 
 def _whole_messages(beats: list[Beat]) -> list[Beat]:
-    """Leave out the ends of messages that began before the question."""
+    """Drops the stream events of messages that began before the question."""
     begun: set[str] = set()
     kept: list[Beat] = []
     for beat in beats:

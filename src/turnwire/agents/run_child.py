@@ -1,4 +1,4 @@
-"""The process of an agent that runs by itself: commands come in, events go out, a line each."""
+"""The main program of an agent's child process: reads commands and writes events, one per line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 
 class _Output:
-    """Writes lines, and lets the agent wait for a reader that is behind."""
+    """Writes lines, with backpressure: waits while the server reads too slowly."""
 
     def __init__(self, transport: asyncio.WriteTransport, flow: _Flow) -> None:
         self._transport = transport
@@ -57,7 +57,7 @@ async def _run(commands: asyncio.StreamReader, output: _Output) -> None:
     obeying = asyncio.create_task(_obey(session, commands, output))
     done, _ = await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
-        task.result()  # one that broke is gone now: it may never be done with being closed
+        task.result()  # raises its error now, because `close` of a broken session may hang
     await session.close()
     for task in (speaking, obeying):
         task.cancel()
@@ -72,8 +72,8 @@ async def _speak(session: AgentSession, output: _Output) -> None:
 
 
 async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _Output) -> None:
-    """Until the server hangs up."""
-    asking = BackgroundTasks()  # nothing waits for the answer to a control
+    """Executes the server's commands until the server closes the input."""
+    asking = BackgroundTasks()  # so that no other command waits for a control
     while line := await commands.readline():
         match wire.read_to_agent(line):
             case wire.Prompt(content=content, turn_uuid=turn_uuid):
@@ -105,9 +105,9 @@ async def _control(session: AgentSession, asked: wire.Ask, output: _Output) -> N
 
 async def _main() -> None:
     loop = asyncio.get_running_loop()
-    commands = asyncio.StreamReader(limit=256 << 20)  # a prompt may hold pictures
+    commands = asyncio.StreamReader(limit=256 << 20)  # a prompt may contain images
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
-    # What the agent or a library prints must not come between the lines: it goes with the errors.
+    # Prints of the agent or of a library must not mix with the lines: they go to standard error.
     wire_out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     transport, flow = await loop.connect_write_pipe(_Flow, wire_out)
@@ -122,14 +122,14 @@ async def _main() -> None:
     if gone is not None:
         await output.write(gone)
     transport.close()
-    await flow.closed.wait()  # the last line is out, or nobody reads it
+    await flow.closed.wait()  # the last line is written, or the server has ended
     if gone is not None:
-        os._exit(1)  # without waiting for a thread that may be stuck
+        os._exit(1)  # does not wait for a thread that may hang
 
 
 def main() -> None:
-    """Run the agent that the first line names."""
-    close_to_others()  # the agent's options and environment may hold secrets
+    """Runs the agent that the first line names."""
+    close_to_others()  # the agent's options and environment may contain secrets
     wire.mark_child()
     asyncio.run(_main())
 

@@ -1,6 +1,6 @@
-"""What an agent in a process of its own and its server say to each other: JSON, a line each.
+"""The messages between a server and an agent in a child process: one JSON object per line.
 
-A line of events is a batch: what happened together is read together.
+A line of events is one batch, so that events that belong together are read together.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ class _Line(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str.l
 
 
 class Open(_Line, frozen=True):
-    """The first line: which agent, and how."""
+    """Opens a session; the first line to the agent."""
 
     agent: str  # a name of the registry, or `module:attribute`
     start: SessionStart
-    options: dict[str, Any] = {}  # what the agent is made with
+    options: dict[str, Any] = {}  # arguments of the agent's constructor
 
 
 class Prompt(_Line, frozen=True):
-    """Begin a turn."""
+    """Begins a turn."""
 
     content: list[Content]
     turn_uuid: str
 
 
 class Deliver(_Line, frozen=True):
-    """A person's answers."""
+    """Delivers a person's answers and decisions."""
 
     replies: list[Reply]
     resumed: bool
 
 
 class Choose(_Line, frozen=True):
-    """Another model, another permission mode, more or less reasoning."""
+    """Changes the model, the permission mode or the maximum of thinking tokens."""
 
     model: str | None = None
     permission_mode: str | None = None
@@ -79,14 +79,14 @@ class Choose(_Line, frozen=True):
 
 
 class Ask(_Line, frozen=True):
-    """Do this beside the talk."""
+    """Asks for a control. `Answered` is its result."""
 
-    number: int  # its answer has the same
+    number: int  # the answer carries the same number
     control: Control
 
 
 class Interrupt(_Line, frozen=True):
-    """Stop the turn."""
+    """Stops the turn."""
 
 
 ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Ask | Interrupt
@@ -96,7 +96,7 @@ ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Ask | Interrupt
 
 
 class Opened(_Line, frozen=True):
-    """It is there."""
+    """The session is open; the first line from the agent."""
 
     native_session_id: str | None = None
 
@@ -109,19 +109,19 @@ class Said(_Line, frozen=True):
 
 
 class Answered(_Line, frozen=True):
-    """What came of a control."""
+    """The result of a control, or why it was refused."""
 
     number: int
     result: ControlResult | None = None
-    code: ErrorCode | None = None  # why there is no result
+    code: ErrorCode | None = None  # set if there is no result
     message: str | None = None
 
 
 class Gone(_Line, frozen=True):
-    """It cannot go on, or could not begin."""
+    """The session could not be opened or cannot continue; the last line from the agent."""
 
     message: str
-    traceback: str | None = None  # of a defect, for whoever mends it
+    traceback: str | None = None  # set if the cause is a defect of the agent; goes to the log
 
 
 FromAgent: TypeAlias = Opened | Said | Answered | Gone
@@ -132,32 +132,32 @@ _from_agent: msgspec.json.Decoder[FromAgent] = msgspec.json.Decoder(FromAgent)
 
 
 def write(line: ToAgent | FromAgent) -> bytes:
-    """A line, with its end."""
+    """Returns the encoded line with its newline."""
     return encode_clean(_encode, line) + b"\n"
 
 
 def read_to_agent(line: bytes) -> ToAgent:
-    """What the server says. Raises msgspec.DecodeError."""
+    """Decodes a line from the server. Raises msgspec.DecodeError."""
     return _to_agent.decode(line)
 
 
 def read_from_agent(line: bytes | bytearray) -> FromAgent:
-    """What the agent says. Raises msgspec.DecodeError."""
+    """Decodes a line from the agent. Raises msgspec.DecodeError."""
     return _from_agent.decode(line)
 
 
 class LineSplitter:
-    """Bytes as they come in, whole lines out."""
+    """Splits a stream of bytes into complete lines."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._begun = bytearray()  # a line that is not complete yet
+        self._begun = bytearray()  # the incomplete last line
 
     def feed(self, data: bytes) -> list[bytes | bytearray]:
-        """The lines that are complete now, without their ends.
+        """Returns the lines that are complete now, without their newlines.
 
-        A long line grows in one buffer, which is handed out itself: no copy of it is made. Raises
-        AgentGone at one that is too long: to leave it out would leave a hole in the story.
+        A long line grows in one buffer, which is returned without a copy. Raises AgentGone if a
+        line is too long, because skipping it would lose events.
         """
         first, *others = data.split(b"\n")
         if len(self._begun) + len(first) > self._longest:
@@ -173,16 +173,16 @@ class LineSplitter:
         return lines
 
 
-# --- who is who ---------------------------------------------------------------------------------
+# --- the mark of a child process ----------------------------------------------------------------
 
 _MARK = "TURNWIRE_AGENT_PID"
 
 
 def mark_child() -> None:
-    """From now on this process is an agent's, and nobody else's."""
+    """Marks this process as the child process of one agent."""
     os.environ[_MARK] = str(os.getpid())
 
 
 def runs_as_child() -> bool:
-    """Whether this process is an agent's own, so that it may do to it what it likes."""
+    """Returns True if this process was marked by `mark_child`, so the agent may even kill it."""
     return os.environ.get(_MARK) == str(os.getpid())

@@ -1,1 +1,1 @@
-"""How those who follow a conversation hear of what happens in it."""
+"""Implementations of the bus, which notifies the followers of a conversation."""

@@ -9,18 +9,18 @@ __all__ = ["LocalBus"]
 
 
 class LocalBus:
-    """Calls everyone who subscribes, at once and in order. Who is not there hears nothing."""
+    """Calls all subscribers, immediately and in order. Later subscribers miss earlier messages."""
 
     def __init__(self) -> None:
         self._receivers: dict[str, list[Callable[[Any], None]]] = {}
 
     def publish(self, conversation_id: str, message: Any) -> None:
-        """To everyone who subscribes to this conversation now."""
+        """Sends a message to all current subscribers of this conversation."""
         for receive in list(self._receivers.get(conversation_id, ())):
             receive(message)
 
     def subscribe(self, conversation_id: str, receive: Callable[[Any], None]) -> Callable[[], None]:
-        """From now on; returns what ends it."""
+        """Subscribes to a conversation; returns a function that unsubscribes."""
         receivers = self._receivers.setdefault(conversation_id, [])
         receivers.append(receive)
 

@@ -1,1 +1,1 @@
-"""The command line: one file per command, and nothing heavy imported before a command runs."""
+"""The command line. A command imports its dependencies only when it runs, so that it starts fast."""

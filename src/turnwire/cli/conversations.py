@@ -1,4 +1,4 @@
-"""Finding conversations by a part of their id, and taking them over from processes that are gone."""
+"""Finds conversations by the start of their id, and takes them over from ended processes."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ __all__ = [
     "true_row",
 ]
 
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _PAGE = 500
 
 id_argument = click.argument("conversation", metavar="ID")
 
 
 def new_id() -> str:
-    """Short enough to be typed: ten letters, of which a few are enough to find it again."""
+    """Returns a random id of ten characters, short enough to type."""
     return "".join(secrets.choice(_LETTERS) for _ in range(10))
 
 
 async def every_conversation(store: Store, *, archived: bool = False) -> list[ConversationRow]:
-    """All of them, the newest first."""
+    """Returns all conversations, the newest first."""
     rows: list[ConversationRow] = []
     while page := await store.conversations(archived=archived, limit=_PAGE, offset=len(rows)):
         rows += page
@@ -48,7 +48,10 @@ async def every_conversation(store: Store, *, archived: bool = False) -> list[Co
 
 
 async def find(store: Store, given: str, home: Home) -> ConversationRow:
-    """The one conversation whose id is this, or begins with it."""
+    """Returns the conversation whose id is, or begins with, `given`.
+
+    Raises TurnwireError if none or several match.
+    """
     exact = await store.conversation(given)
     if exact is not None:
         return exact
@@ -58,22 +61,22 @@ async def find(store: Store, given: str, home: Home) -> ConversationRow:
         return found[0]
     if found:
         ids = some([row.conversation_id for row in found], 5)
-        raise TurnwireError(f"{given} begins several ids: {ids}. Type more of the one you mean.")
+        raise TurnwireError(f"several ids begin with {given}: {ids}. Type more characters.")
     raise TurnwireError(_unknown(given, rows, home))
 
 
 def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
     said = f"there is no conversation {plain(given)!r}."
     if not rows:
-        return f"{said} There is none at all yet. Start one: {home.command('run', 'hello')}"
+        return f"{said} There are no conversations yet. Start one: {home.command('run', 'hello')}"
     near = difflib.get_close_matches(given, [row.conversation_id for row in rows], 1, 0.5)
     if near:
         return f"{said} Did you mean {near[0]}?"
-    return f"{said} See which there are: {home.command('list')}"
+    return f"{said} List the conversations: {home.command('list')}"
 
 
 def true_row(row: ConversationRow) -> ConversationRow:
-    """A conversation as it is: one whose process was killed seems to run, and does not."""
+    """Returns the row with its true state. If its process was killed, the row still says running."""
     from msgspec import structs
 
     from turnwire.engine.ownership.stored_state import as_it_is
@@ -81,7 +84,7 @@ def true_row(row: ConversationRow) -> ConversationRow:
     return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
 
 
-# --- whose it is --------------------------------------------------------------------------------
+# --- ownership ----------------------------------------------------------------------------------
 
 
 def has_died(owner: str) -> bool:
@@ -92,7 +95,10 @@ def has_died(owner: str) -> bool:
 
 
 async def take_over(talk: Talk, home: Home) -> Status:
-    """Make it ours. A process of this machine that has died is not waited for."""
+    """Makes this process the owner. Raises TurnwireError if another live process is the owner.
+
+    Does not wait for the lease of a process of this machine that has died.
+    """
     from turnwire.ports import Owned
 
     try:
@@ -109,10 +115,10 @@ def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
     server = find_server(home.path)
     if process and server is not None and server.pid == process.pid:
         there = home.command("chat", "--conversation", conversation_id)
-        return f"the server works on this conversation. Talk in it there: {there}"
+        return f"the server owns this conversation. Talk to the agent through it: {there}"
     who = f"process {process.pid} on {process.host}" if process else "another process"
     there = home.command("chat", "--server", "URL", "--conversation", conversation_id)
     return (
-        f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C. "
-        f"If it is an application with Turnwire in it, come in there: {there}"
+        f"{who} owns this conversation. Wait until that process has ended, or stop it with Ctrl-C. "
+        f"If that process is your own application, connect to it: {there}"
     )

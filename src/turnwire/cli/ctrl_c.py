@@ -1,4 +1,4 @@
-"""Ctrl-C in a command that makes one thing after the other: the one it is at is finished or undone."""
+"""Ctrl-C in a command that handles several items: the current item is finished or undone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOPPED = 130  # the exit code: 128 + SIGINT, as shells count
 
 
 class Stop:
-    """Use it as `async with`: the first Ctrl-C is a wish, the second one breaks off at once."""
+    """Handles Ctrl-C inside `async with`. The first sets `wanted`; the second raises at once."""
 
     def __init__(self) -> None:
         self.wanted = False
@@ -25,4 +25,4 @@ class Stop:
 
     def _want(self) -> None:
         self.wanted = True
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # the next one raises
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # the second one raises

@@ -1,4 +1,4 @@
-"""Starts the command line, or says in one line which extra of the package it needs."""
+"""Starts the command line, or says which extra of the package is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where conversations are kept: the data directory, and the database in it."""
+"""The data directory of a command, and the database in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import click
 from turnwire.data_dir import cannot_use, cause_of, check_data_dir, make_data_dir
 from turnwire.errors import TurnwireError
 
-if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
+if TYPE_CHECKING:  # importing the store is slow, and `--help` does not need it
     from turnwire.stores.sqlite import SqliteStore
 
 __all__ = ["Far", "Home", "NothingYet", "data_dir_option", "directory", "program", "run_async"]
@@ -28,23 +28,23 @@ _VARIABLE = "TURNWIRE_DATA_DIR"
 
 
 class NothingYet(TurnwireError):
-    """There is no database: nobody has said anything yet."""
+    """The data directory has no database yet."""
 
     code = "CONVERSATION_NOT_FOUND"
 
 
 class Far(NamedTuple):
-    """A server that was named, instead of the one of a data directory."""
+    """A server that --server or TURNWIRE_URL names, instead of the one of the data directory."""
 
     url: str
     token: str
-    words: list[str]  # what has to be typed to name it again
+    words: list[str]  # the options that name it again in a suggested command
 
 
 class Home:
-    """A data directory. It is made when something is to be kept in it.
+    """A data directory, created when the first conversation is stored.
 
-    `far`: what is talked to is not found there, but was named.
+    `far` is the named server, if the command uses one.
     """
 
     def __init__(self, given: Path | None = None, far: Far | None = None) -> None:
@@ -54,11 +54,11 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """The file with everything in it."""
+        """Returns the path of the database."""
         return self.path / _DATABASE
 
     def command(self, *words: str) -> str:
-        """A command that a person can type to go on here."""
+        """Returns a command line that a person can type next, with the options of this one."""
         here = os.environ.get(_VARIABLE)
         given = self.given
         moved = given is not None and (here is None or Path(here) != given)
@@ -68,7 +68,7 @@ class Home:
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
-        """The database, open. Raises NothingYet where there is none and none is to be made."""
+        """Opens the database. Raises NothingYet if it does not exist, unless `create` is set."""
         if create:
             make_data_dir(self.path)
         elif not self._is_there():
@@ -102,7 +102,7 @@ class Home:
 
 
 def program() -> str:
-    """This program as it can be typed here: `turnwire`, or where it is if the shell would not know."""
+    """Returns how to type this program: `turnwire`, or its path if the shell would not find it."""
     called = Path(sys.argv[0])
     if called.name != "turnwire" or not called.is_file():
         return "turnwire"
@@ -118,7 +118,7 @@ def _lower(sentence: str) -> str:
 
 
 def default_path() -> Path:
-    """Where turnwire.toml says, or where programs of this user keep their data."""
+    """Returns the data directory of turnwire.toml, or the default one of this user."""
     from turnwire.settings import read_settings
 
     return read_settings()[0].data_path
@@ -132,10 +132,10 @@ data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.opti
     "--data-dir",
     "home",
     envvar=_VARIABLE,
-    type=click.Path(path_type=Path, readable=False),  # whether it can be read is seen when it is
+    type=click.Path(path_type=Path, readable=False),  # checked when the database is opened
     callback=_home,
     metavar="DIR",
-    help=f"Where conversations are kept; also {_VARIABLE}. Otherwise with this user's data.",
+    help=f"The data directory; also {_VARIABLE}.  [default: turnwire in this user's data directory]",
 )
 
 
@@ -144,21 +144,21 @@ def directory(cwd: str | None) -> str:
     try:
         path = Path(cwd or ".").expanduser().absolute()
     except FileNotFoundError:
-        raise TurnwireError("this directory is gone. Go to another one.") from None
+        raise TurnwireError("the current directory was deleted. Change to another one.") from None
     if not path.is_dir():
-        raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
+        raise TurnwireError(f"{path} is not a directory. Create it, or name another with --cwd.")
     return str(path)
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Do it in an event loop of its own, which Ctrl-C wakes whatever it is at.
+    """Runs a coroutine in a new event loop that Ctrl-C always wakes.
 
-    A loop that handles no signal itself hears of Ctrl-C only when Python goes on: one that comes just
-    before the loop falls asleep, or to another thread, would be slept through.
+    A loop without a signal handler notices Ctrl-C only when Python code runs. A Ctrl-C just before
+    the loop blocks, or in another thread, would be noticed too late.
     """
     import asyncio
     import signal
 
     with asyncio.Runner() as runner:
-        runner.get_loop().add_signal_handler(signal.SIGCONT, lambda: None)  # any one will do
+        runner.get_loop().add_signal_handler(signal.SIGCONT, lambda: None)  # any signal works
         return runner.run(work)

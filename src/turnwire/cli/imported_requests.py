@@ -1,4 +1,4 @@
-"""What an exported conversation asked, how that ended, and how the rest ends where it is imported."""
+"""The requests, tools and turns of an imported conversation, and how open ones are ended."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from turnwire.ports import StoredEntry
 __all__ = ["LeftOpen"]
 
 _REASON = "import"
-_END = TurnEnd(True, True, error=TurnError(_REASON, "It was not over when it was exported."))
+_END = TurnEnd(True, True, error=TurnError(_REASON, "The turn was still running at the export."))
 
 
 class LeftOpen:
-    """Follows the entries and the ends of turns, and remembers what has no end."""
+    """Follows entries and ends of turns, and keeps the turns, tools and requests that are open."""
 
     def __init__(self) -> None:
         self._tools: dict[str, OpenTool] = {}
@@ -40,11 +40,16 @@ class LeftOpen:
         self._ended: set[int] = set()
 
     def entry(self, stored: StoredEntry) -> list[Write]:
-        """The next one: what to write besides it. Raises ValueError if its turn cannot be."""
+        """Takes the next entry. Returns the writes for requests that it ends.
+
+        Raises ValueError if its turn is wrong.
+        """
         entry, turn_id = stored.entry, stored.turn_id
         meta = known_meta(entry)
         if meta.turn_id != turn_id:
-            raise ValueError(f"entry {stored.sequence} is of turn {turn_id}, and of {meta.turn_id}")
+            raise ValueError(
+                f"entry {stored.sequence} names two turns: {turn_id} and {meta.turn_id}"
+            )
         if turn_id is not None:
             self._reach(turn_id)
             if stored.trace_id is not None:
@@ -65,18 +70,18 @@ class LeftOpen:
         return []
 
     def end(self, turn_id: int, after: int, head: int) -> None:
-        """A turn ends. Raises ValueError if it cannot, or not here."""
+        """Takes the end of a turn. Raises ValueError if that turn cannot end at this place."""
         if turn_id in self._ended:
             raise ValueError(f"turn {turn_id} ends twice")
         if after != head:
-            raise ValueError(f"turn {turn_id} ends behind entry {after}, and here that is {head}")
+            raise ValueError(f"turn {turn_id} ends after entry {after}, but the last one is {head}")
         self._reach(turn_id)
         self._ended.add(turn_id)
 
     def closed(self, state: Conversation, now: int) -> tuple[Conversation, list[Write]]:
-        """The conversation with all of it ended, as if its agent had been lost, and what to write.
+        """Ends everything that is open, as if the agent had been lost. Returns the state and writes.
 
-        Raises ValueError where more is open than ever can be.
+        Raises ValueError if a turn before the newest one is open.
         """
         for turn_id in range(1, self._newest):
             if turn_id not in self._ended:
@@ -97,14 +102,14 @@ class LeftOpen:
             traces=self._traces if turn is None else {**self._traces, turn.turn_id: turn.trace_id},
         )
         state, effects = step(left, AgentLost(at=now, reason=_REASON))
-        # Nobody did anything that an audit would tell.
+        # No rows for the audit trail: no person has acted.
         ends = [w for w in effects.writes if isinstance(w, AddEntry | EndTurn | EndRequest)]
         return state, [*map(OpenRequestRow, requests), *ends]
 
     def _reach(self, turn_id: int) -> None:
-        """Turns are numbered without a gap."""
+        """Raises ValueError if the number of a turn leaves a gap."""
         if not 1 <= turn_id <= self._newest + 1:
-            raise ValueError(f"there is no turn {turn_id} here: the newest is {self._newest}")
+            raise ValueError(f"turn {turn_id} is out of order: the newest is {self._newest}")
         if turn_id > self._newest:
             self._newest, self._origin = turn_id, "agent"
 
@@ -120,7 +125,7 @@ class LeftOpen:
             self._ask(call, "question", call, tool, data.get("input"), stored, data)
         elif name == "request_resolved":
             request = self._requests.pop(request_id, None)
-            if request is not None:  # so that a late answer is told that it is late
+            if request is not None:  # stored, so that a late answer is refused as late
                 by = data.get("by")
                 how = convert(data.get("outcome"), Outcome)
                 end = EndRequest(request_id, how, by if isinstance(by, str) else None)

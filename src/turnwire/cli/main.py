@@ -1,4 +1,4 @@
-"""`turnwire`: finds the command, and says in plain words what went wrong."""
+"""`turnwire`: imports and runs the command, and prints errors as one line."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from turnwire.errors import TurnwireError
 
 __all__ = ["main"]
 
-# The summaries stand here, so that listing the commands does not import them.
+# The summaries are repeated here, so that listing the commands does not import them.
 COMMANDS = {
-    "run": "Talk to an agent: one turn, as it happens.",
-    "answer": "Answer what a conversation waits for.",
-    "inbox": "List what waits for an answer, and answer it.",
+    "run": "Run one turn of an agent, and show it as it happens.",
+    "answer": "Answer an open question or permission.",
+    "inbox": "List the open questions and permissions.",
     "list": "List the conversations, the newest first.",
-    "show": "Show a conversation as it was.",
-    "fork": "Begin another conversation with the beginning of one.",
-    "search": "Find what was said, by people, agents and tools.",
+    "show": "Print a conversation.",
+    "fork": "Create a conversation from the first entries of another one.",
+    "search": "Search the messages of people, agents and tools.",
     "export": "Write a conversation to a file, or print it.",
-    "import": "Take over an exported file, or Claude Code's own sessions.",
+    "import": "Import an exported file, or the sessions of Claude Code.",
     "backup": "Copy all conversations into one file.",
     "serve": "Serve conversations over HTTP and WebSockets.",
     "chat": "Talk to an agent on the server.",
-    "tail": "Show what happens in a conversation on the server, as it happens.",
-    "token": "Make, list and revoke tokens for the server.",
-    "audit": "Who did what, and when, the oldest first.",
+    "tail": "Follow a conversation on the server.",
+    "token": "Create, list and revoke tokens for the server.",
+    "audit": "Print the audit trail: who did what, and when.",
     "doctor": "Check this machine, and show every setting.",
     "fsck": "Look for damage in the log, and repair it.",
     "convert": "Translate a recorded stream into another vocabulary.",
-    "inspect": "Sum up a recorded stream for a person to read.",
+    "inspect": "Print a summary of a recorded stream.",
     "schema": "Print or write the JSON Schema of every vocabulary.",
-    "validate": "Check recorded streams and what becomes of them.",
+    "validate": "Check recorded streams and their translations.",
 }
 
 
 def module_of(command: str) -> str:
-    """Where a command lives. A word that Python keeps for itself cannot name a module."""
+    """Returns the module of a command. A Python keyword gets an underscore: `import_`."""
     return f"turnwire.cli.commands.{command}{'_' if iskeyword(command) else ''}"
 
 
 class Failure(click.ClickException):
-    """An error for people: the cause, then the next step."""
+    """An error message: the cause, then what to do next."""
 
     exit_code = 2
 
     def show(self, file: Any = None) -> None:
-        """Print it, without the usage that click would put before it."""
+        """Prints the message without the usage that click would print first."""
         click.echo(f"turnwire: {self.message}", file=file, err=file is None)
 
 
@@ -77,31 +77,31 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
-        if sys.stdout is None:  # what Python makes of a closed one
-            raise Failure("standard output is closed. Send the output somewhere: > FILE")
+        if sys.stdout is None:  # Python sets None if the stream is closed
+            raise Failure("standard output is closed. Redirect it to a file: > FILE")
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal need not know every letter
+            sys.stdout.reconfigure(errors="replace")  # its encoding may lack some characters
         try:
             return super().invoke(ctx)
         except TurnwireError as error:
             message = error.message
-            if error.code == "STORAGE_UNAVAILABLE":  # which says only what is wrong
-                message = f"{message.rstrip('.')}. See to the disk, then try again."
+            if error.code == "STORAGE_UNAVAILABLE":  # its message names only the cause
+                message = f"{message.rstrip('.')}. Check the disk, then try again."
             raise Failure(message) from None
         except KeyboardInterrupt:
             ctx.exit(130)  # 128 + SIGINT, as shells count
         except BrokenPipeError:
             _forget_stdout()
-            ctx.exit(141)  # 128 + SIGPIPE: whoever read along has seen enough
-        except OSError as error:  # of reading has become UnreadableInput, so this is of writing
+            ctx.exit(141)  # 128 + SIGPIPE: the reader of the pipe has closed it
+        except OSError as error:  # a write error: a read error has become UnreadableInput
             _forget_stdout()
             what = error.filename or "the output"
             cause = error.strerror or str(error)
-            raise Failure(f"cannot write {what}: {cause}. Write it to another place.") from None
+            raise Failure(f"cannot write {what}: {cause}. Name another file or disk.") from None
 
 
 def _forget_stdout() -> None:
-    """Let what is still buffered go nowhere, or Python complains about it when it exits."""
+    """Discards buffered output. Otherwise Python reports an error at exit."""
     with suppress(OSError):  # no real file, in a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -111,9 +111,8 @@ def _forget_stdout() -> None:
 def main() -> None:
     """Durable conversations between people and agents.
 
-    Talks to agents, keeps what was said, and answers what they ask. Also reads the stream of an
-    agent, as JSON lines from a file, or from standard input where the file is -, and translates it,
-    checks it or sums it up.
+    Talk to agents, answer their questions, and keep every conversation in a log. Also convert, check
+    and summarize the recorded stream of an agent: JSON lines in a file, or - for standard input.
 
     \b
     Try:

@@ -1,4 +1,4 @@
-"""Arguments that several commands share."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import click
 
 __all__ = ["file_argument", "files_argument", "from_option", "max_line_option", "typed"]
 
-# Plain text rather than click.Path: we open it ourselves, and say more about what went wrong.
+# Not click.Path: the command opens the file itself and explains errors better.
 file_argument = click.argument("file")
 files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
 
 
 def typed(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Words for an agent: bytes that are no text become U+FFFD, as in what is piped in."""
+    """Returns a message for an agent. Bytes that are not UTF-8 become U+FFFD, as in piped input."""
     return None if value is None else os.fsencode(value).decode(errors="replace")
 
 
@@ -24,7 +24,7 @@ from_option = click.option(
     type=click.Choice(["claude"]),
     default="claude",
     show_default=True,
-    help="Whose stream it is.",
+    help="The agent that wrote the stream.",
 )
 
 max_line_option = click.option(
@@ -33,5 +33,5 @@ max_line_option = click.option(
     default=64,
     show_default=True,
     metavar="MIB",
-    help="Pass by lines longer than this.",
+    help="Skip lines longer than this.",
 )

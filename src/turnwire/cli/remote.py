@@ -1,4 +1,4 @@
-"""Where a conversation lives: on the server of its data directory, or in this process."""
+"""Connects a command to a conversation: through a server, or in this process."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ __all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
 
 
 def client_of(home: Home) -> Client:
-    """A client of the server that was named, or that runs here. Raises TurnwireError if none does."""
+    """Returns a client of the named server, or of the one that runs on the data directory.
+
+    Raises TurnwireError if no server runs.
+    """
     from turnwire.client import Client
     from turnwire.server.discovery import find_server
 
     if home.far is not None:
         return Client(home.far.url, home.far.token)
-    check_data_dir(home.path)  # else anybody could name a server there that is sent the token
+    check_data_dir(home.path)  # or another user could name a server there, and receive the token
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
@@ -38,10 +41,12 @@ def client_of(home: Home) -> Client:
         token = _token(home)
     except OSError as failure:
         cause = failure.strerror or str(failure)
-        raise TurnwireError(f"the owner's token cannot be read: {cause}.") from None
+        raise TurnwireError(
+            f"cannot read the owner's token: {cause}. Check the permissions of {home.path}."
+        ) from None
 
     def find() -> tuple[str, str] | None:
-        """It may come back at another port."""
+        """Returns the address and token of the server, which may restart at another port."""
         with suppress(OSError):
             now = find_server(home.path)
             return None if now is None else (now.url, _token(home))
@@ -51,7 +56,7 @@ def client_of(home: Home) -> Client:
 
 
 async def place_of(home: Home, given: str) -> tuple[str, int]:
-    """The id of a conversation of which the first letters are given, and where its log ends."""
+    """Returns the full id of a conversation, and the number of its last entry."""
     if home.far is not None:
         there = await find_there(client_of(home), given)
         return there.id, there.head
@@ -67,13 +72,13 @@ def _token(home: Home) -> str:
 
 
 def tell_when_gone(talk: ClientConversation) -> None:
-    """Say on standard error, where it is in nobody's way, that the server is waited for."""
+    """Says on standard error when the connection is lost; standard output stays clean."""
     was_live = False
 
     def tell() -> None:
         nonlocal was_live
         if talk.line.state == "offline" and was_live:
-            click.echo("turnwire: the server is gone. Waiting for it.", err=True)
+            click.echo("turnwire: the connection is lost. Waiting for the server.", err=True)
         if talk.line.state in ("offline", "live"):
             was_live = talk.line.state == "live"
 
@@ -84,9 +89,9 @@ def tell_when_gone(talk: ClientConversation) -> None:
 async def come_in(
     home: Home, store: Store, row: ConversationRow
 ) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
-    """A conversation where it lives, and what is open in it.
+    """Opens a conversation. Yields it with its open requests.
 
-    That is the server of this data directory; without one it is this process.
+    Uses the server of the data directory if one runs; otherwise this process becomes the owner.
     """
     from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.there import There

@@ -1,4 +1,4 @@
-"""Writes an exported conversation into a store, turn by turn."""
+"""Writes the lines of an exported conversation into a store."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from turnwire.stores.blob_refs import with_true_refs
 
 __all__ = ["Restorer"]
 
-_BATCH = 50  # entries of one commit: a server on the same file waits for it with its own
-_LEASE = 600_000  # milliseconds; nobody else knows its name yet
+_BATCH = 50  # writes per commit: meanwhile a server on the same database cannot commit
+_LEASE = 600_000  # milliseconds; long, because no other process knows the new id yet
 
 
 class Restorer:
-    """Made with `begin`. Others can have the conversation when its last line was taken."""
+    """An import in progress, created with `begin`. The last line releases the conversation."""
 
     def __init__(
         self, store: Store, claim: Claim, head: HeadLine, state: Conversation, reset: list[str]
@@ -43,12 +43,10 @@ class Restorer:
         self._state = state
         self._writes: list[Write] = []
         self._open = LeftOpen()
-        self._blobs: dict[
-            str, BlobRef
-        ] = {}  # those that the file has brought, as the store has them
-        self._turns = 0  # that have ended
+        self._blobs: dict[str, BlobRef] = {}  # the blobs of the file, as the store has them
+        self._turns = 0  # ended turns
         self.head = 0  # the number of the last entry
-        self.reset = reset  # the names of what was not kept of the first line
+        self.reset = reset  # the names of settings that were not kept
 
     @classmethod
     async def begin(
@@ -59,10 +57,10 @@ class Restorer:
         able: AgentCapabilities,
         cwd: str | None = None,
     ) -> Restorer:
-        """Begins a new conversation, without an entry. Raises ValueError where that cannot be.
+        """Creates a conversation without entries. Raises ValueError if its settings are invalid.
 
-        `able` is the agent of this machine. `cwd` is the directory that the importer has chosen:
-        the file's own is not kept, nor is anything else that is a power.
+        `able` has the capabilities of the agent on this machine. `cwd` is the directory of --cwd: the
+        directory in the file is not kept, nor is anything else that grants permissions.
         """
         head, reset = without_powers(told, able)
         state = Conversation(
@@ -81,7 +79,7 @@ class Restorer:
         return cls(store, claim, head, state, reset)
 
     async def take(self, line: Line) -> bool:
-        """The next line; returns whether it was the last. Raises ValueError where it does not fit."""
+        """Takes the next line. Returns whether it was the last. Raises ValueError if it is wrong."""
         match line:
             case EntryLine(sequence=sequence):
                 if sequence != self.head + 1:
@@ -90,7 +88,7 @@ class Restorer:
             case TurnLine():
                 await self._end_turn(line)
             case BlobLine():
-                at = iso(time.time_ns() // 1_000_000)  # one that is older may be removed as unused
+                at = iso(time.time_ns() // 1_000_000)  # now: an old, unused blob may be removed
                 mime_type = true_type(line.mime_type, line.data) or "application/octet-stream"
                 await self._store.put_blob(line.blob_id, line.data, mime_type, at=at)
                 found = await self._store.blob(line.blob_id)
@@ -99,17 +97,17 @@ class Restorer:
             case EndLine():
                 if (line.entries, line.turns) != (self.head, self._turns):
                     told = f"{line.entries} entries and {line.turns} ends of turns"
-                    raise ValueError(f"it has {self.head} and {self._turns} rather than {told}")
+                    raise ValueError(f"the file has {self.head} and {self._turns}, not {told}")
                 await self._finish()
                 return True
             case _:
-                raise ValueError("it is not in its place")
+                raise ValueError("a line of this kind cannot be here")
         return False
 
     async def _add(self, stored: StoredEntry) -> None:
-        """The next entry. Its run has the name of the new conversation.
+        """Adds the next entry. Its run id is renamed after the new conversation.
 
-        It refers to the blobs of its own file and to no others; what the file lacks is said to be lost.
+        The entry may refer only to blobs of its file. A blob that the file lacks is marked as lost.
         """
         entry = with_true_refs(stored.entry, self._blobs.get)
         old = f"{self._told.conversation_id}:"
@@ -125,7 +123,7 @@ class Restorer:
             await self._commit(self._told.updated_at)
 
     async def _end_turn(self, line: TurnLine) -> None:
-        """A turn was over here."""
+        """Adds the end of a turn."""
         self._open.end(line.turn_id, line.end.after_sequence, self.head)
         self._turns += 1
         self._writes.append(EndTurn(line.turn_id, line.trace_id, line.end))
@@ -140,7 +138,7 @@ class Restorer:
         await self._commit(line.ended_at)
 
     async def _finish(self) -> None:
-        """It is whole. What was open in it is ended now."""
+        """Ends the turns, tools and requests that are open, and releases the conversation."""
         self._state = structs.replace(self._state, totals=self._told.totals)
         now = time.time_ns() // 1_000_000
         closed, ends = self._open.closed(self._state, now)

@@ -1,4 +1,4 @@
-"""A server that is named: the options for it, and its conversations."""
+"""The options that name a server, and lookups of its conversations."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ _OPTIONS = (
         "--server",
         envvar=_URL,
         metavar="URL",
-        help=f"The server to talk to; also {_URL}. Otherwise that of the data directory.",
+        help=f"The server to use; also {_URL}.  [default: the server of the data directory]",
     ),
     click.option(
         "--token-file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help=f"With --server: where your token is. Otherwise {_TOKEN}.",
+        help=f"With --server: a file with your token. Without it: {_TOKEN}.",
     ),
-    click.option("--token", metavar="TOKEN", help="The same, for all on this machine to see."),
+    click.option(
+        "--token",
+        metavar="TOKEN",
+        help="The token itself; visible in the process list. Prefer --token-file.",
+    ),
 )
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which server is meant, as the `home` of a command."""
+    """Adds the options for the data directory and the server, passed to the command as `home`."""
 
     @wraps(command)
     def with_home(
@@ -62,11 +66,11 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         }
         if not typed and isinstance(ctx.obj, Home):
-            home = ctx.obj  # of the command that this one is a part of
+            home = ctx.obj  # from the parent command
         elif server is not None and ("server" in typed or "home" not in typed):
             home = Home(home.given, _far(home, server, token_file, token))
         elif typed & {"token", "token_file"}:
-            raise click.UsageError("A token goes with --server.")
+            raise click.UsageError("A token needs --server. Add --server URL.")
         return command(*args, home=home, **given)
 
     wrapped: Callable[..., Any] = with_home
@@ -81,15 +85,15 @@ def _far(home: Home, url: str, file: Path | None, token: str | None) -> Far:
         words += ["--token-file", str(file.absolute())]
         return Far(url, _read(file), words)
     if token is not None:
-        words += ["--token", "TOKEN"]  # a secret is not shown again
+        words += ["--token", "TOKEN"]  # the secret itself is not printed
     given = token or os.environ.get(_TOKEN)
     return Far(url, given.strip() if given else _owners(home, url), words)
 
 
 def _owners(home: Home, url: str) -> str:
-    """An application on this machine that has Turnwire in it keeps its owner's token here.
+    """Returns the owner's token of the data directory, for an application on this machine.
 
-    No other machine is shown it.
+    The token is never sent to another machine. Raises TurnwireError if there is none.
     """
     from turnwire.client.address import is_local
     from turnwire.server.access.keys import owner_file, read_owner_token
@@ -100,10 +104,12 @@ def _owners(home: Home, url: str) -> str:
             return read_owner_token(home.path)
         except OSError as failure:
             cause = failure.strerror or str(failure)
-            raise TurnwireError(f"the owner's token cannot be read: {cause}.") from None
+            raise TurnwireError(
+                f"cannot read the owner's token: {cause}. Check the permissions of {home.path}."
+            ) from None
     raise TurnwireError(
-        f"{url} wants a token. Put yours into a file of your own and name it with --token-file, or "
-        f"set {_TOKEN}. Whoever runs that server makes one: turnwire token create --name laptop"
+        f"{url} needs a token. Save yours in a file and name it with --token-file, or set {_TOKEN}. "
+        "The owner of that server creates one: turnwire token create --name laptop"
     )
 
 
@@ -111,23 +117,28 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as failure:
-        cause = getattr(failure, "strerror", None) or "it is no text"
-        raise TurnwireError(f"the token cannot be read from {file}: {cause}.") from None
+        cause = getattr(failure, "strerror", None) or "it is not text"
+        raise TurnwireError(
+            f"cannot read the token from {file}: {cause}. Name another file with --token-file."
+        ) from None
 
 
 class FarConversation(NamedTuple):
-    """What a server tells of a conversation, as far as it matters here."""
+    """A conversation of a server: its id, its last entry and its open requests."""
 
     id: str
     head: int
-    requests: list[OpenRequest]  # that wait for an answer
+    requests: list[OpenRequest]
 
 
 async def find_there(client: Client, given: str) -> FarConversation:
-    """The one conversation of a server whose id is this, or begins with it. Raises TurnwireError."""
+    """Returns the conversation of a server whose id is, or begins with, `given`.
+
+    Raises TurnwireError if none or several match.
+    """
     from urllib.parse import quote
 
-    if given.strip("."):  # else it would lead elsewhere
+    if given.strip("."):  # "." and ".." would name another path
         try:
             found = await client.request("GET", f"/api/conversations/{quote(given, safe='')}")
             return _read_row(found)
@@ -139,8 +150,10 @@ async def find_there(client: Client, given: str) -> FarConversation:
         return _read_row(fitting[0])
     if fitting:
         ids = some([each["id"] for each in fitting], 5)
-        raise TurnwireError(f"{given} begins several ids: {ids}. Type more of the one you mean.")
-    raise TurnwireError(f"there is no conversation {plain(given)!r} for you at {client.url}.")
+        raise TurnwireError(f"several ids begin with {given}: {ids}. Type more characters.")
+    raise TurnwireError(
+        f"you have no conversation {plain(given)!r} at {client.url}. Check the id and the token."
+    )
 
 
 def _read_row(told: Any) -> FarConversation:
@@ -153,7 +166,7 @@ def _read_row(told: Any) -> FarConversation:
 
 
 async def items_there(client: Client) -> list[InboxItem]:
-    """What waits there for this user."""
+    """Returns the inbox of this user on a server."""
     import msgspec
 
     from turnwire.ports import InboxItem
@@ -163,7 +176,7 @@ async def items_there(client: Client) -> list[InboxItem]:
 
 
 async def _all(client: Client) -> list[Any]:
-    """Everything that this user may see, archived or not."""
+    """Returns all conversations that this user may see, archived ones too."""
     rows: list[Any] = []
     for archived in ("false", "true"):
         offset = 0

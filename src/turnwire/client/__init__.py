@@ -1,4 +1,4 @@
-"""A client that never loses its place: it reconnects, resumes, and sends again what was not answered.
+"""The Python client: reconnects, resumes from its cursor, and resends commands without an answer.
 
 from turnwire.client import Client
 

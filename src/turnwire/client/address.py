@@ -1,4 +1,4 @@
-"""Where a server is, and who comes to it."""
+"""Validation of a server's address and of the token for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check", "is_local"]
 
 
 def check(url: str, token: str, *schemes: str) -> None:
-    """Raises TurnwireError for what can lead nowhere, however often it is tried."""
+    """Raises TurnwireError if the address or the token is malformed, so that no retry can help."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
@@ -21,11 +21,11 @@ def check(url: str, token: str, *schemes: str) -> None:
         raise TurnwireError(f"{url!r} is not the address of a server. Write it like {example}.")
     if not all("!" <= letter <= "~" for letter in token):
         raise TurnwireError(
-            "The token has a space, the end of a line or another letter that no token has. "
-            "Give it as `turnwire token create` printed it, without the end of the line."
+            "The token contains a space, a line break or another character that no token has. "
+            "Give it as `turnwire token create` printed it, without the line break."
         )
 
 
 def is_local(url: str) -> bool:
-    """Whether it is on this machine: no proxy leads there."""
+    """Returns whether the server is on this machine, so that no proxy is used."""
     return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")

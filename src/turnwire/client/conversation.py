@@ -1,4 +1,4 @@
-"""One conversation, over as many connections as it takes."""
+"""The client of one conversation; it survives lost connections."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from turnwire.errors import TurnwireError
 
 __all__ = ["ClientConversation", "Closed", "Line", "refusal"]
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts
-_LASTED = 5.0  # seconds after which a connection counts as a good one
-_WAITING = 10_000  # frames that may wait for whoever reads them before the server has to wait
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts to connect
+_LASTED = 5.0  # seconds after which a connection resets the pause
+_WAITING = 10_000  # frames that may wait to be read; then the socket is not read (backpressure)
 
 
 class Line(Struct, frozen=True):
-    """How the connection is."""
+    """The state of the connection."""
 
     state: Literal["connecting", "catching_up", "live", "offline"]
-    retry_at: float | None = None  # if offline: when it is tried again, by the loop's clock
+    retry_at: float | None = None  # if offline: time of the next attempt, by the event loop's clock
 
 
 class Closed(TurnwireError):
-    """The server has closed the conversation for good. `code` says why."""
+    """The server has closed the connection and does not allow another one. `code` says why."""
 
     def __init__(self, close_code: int, error: p.ErrorPayload | None) -> None:
         said = error.message if error else CLOSE_CODES.get(close_code, f"Closed: {close_code}.")
@@ -52,7 +52,7 @@ class Closed(TurnwireError):
 
 
 def refusal(error: Mapping[str, Any]) -> TurnwireError:
-    """What a server says was refused, as what can be raised."""
+    """Returns an error of the server as an exception."""
     code, said, data = error["code"], error["message"], error.get("data") or {}
     if code in ERRORS:
         return Refused(code, said, **data)
@@ -62,14 +62,14 @@ def refusal(error: Mapping[str, Any]) -> TurnwireError:
 
 
 class _Asked:
-    """A message whose reply is waited for. Frames that come before the next `wait` are collected here."""
+    """A message that waits for its reply. Collects replies that arrive before the next `wait`."""
 
     def __init__(self, reader: ReplyReader) -> None:
         self.replies: asyncio.Queue[Reply | Exception] = asyncio.Queue()
         self._reader = reader
 
     def feed(self, frame: f.ServerFrame) -> None:
-        """Takes a frame."""
+        """Reads a frame, and queues the reply if the frame completes one."""
         try:
             reply = self._reader.feed(frame)
         except TurnwireError as removed:
@@ -80,9 +80,10 @@ class _Asked:
 
 
 class ClientConversation:
-    """Follows a conversation and talks in it. Iterate over it for its frames, each once.
+    """Follows a conversation and sends commands to it. Iterate over it for its frames, each once.
 
-    If too many wait to be read, it hears no more until some are read or something is asked.
+    If too many frames wait to be read, the socket is not read until the program takes some of them
+    or sends a command.
     """
 
     def __init__(
@@ -95,12 +96,12 @@ class ClientConversation:
         tail: int | None = None,
         find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
-        """`find`, where it is given, is asked before each attempt: the address and token of today."""
+        """`find` is called before each attempt to connect: the current address and token."""
         check(address, token, "ws", "wss")
-        self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
+        self.connected = asyncio.Event()  # set while connected, after the replay
         self.line = Line("connecting")
-        self.on_line: Callable[[], None] | None = None  # called when that has changed
-        # Called with every frame as the server sends it: numbered, and what was missed packed.
+        self.on_line: Callable[[], None] | None = None  # called when `line` has changed
+        # Called with every frame as the server sends it: numbered, and wrapped if it is replayed.
         self.on_frame: Callable[[f.ServerFrame], None] | None = None
         self._address = address
         self._token = token
@@ -108,21 +109,23 @@ class ClientConversation:
         self._hurry = asyncio.Event()
         self._tail = tail
         self._socket: ClientConnection | None = None
-        self._largest: int | None = None  # bytes of a frame, as this connection's server has said
+        self._largest: int | None = None  # maximum bytes of a frame, as the server says
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
         self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue()
-        self._wanted = asyncio.Event()  # set when a frame was taken, or an answer is waited for
-        self._asked: dict[str | int, _Asked] = {}  # by their message, or turn: what `ask` waits for
-        self._loops = 0  # over the conversation, that run now
+        self._wanted = asyncio.Event()  # set when a frame was taken, or a command was sent
+        self._asked: dict[str | int, _Asked] = {}  # what `ask` waits for, by message id or turn id
+        self._loops = 0  # running iterations over this conversation
         self._reducer = ViewReducer(cursor=last_sequence, epoch=epoch)
-        self._ended: set[int] = set()  # turns whose end was seen
+        self._ended: set[int] = set()  # turns whose end was received
         self._last_error: p.ErrorPayload | None = None
-        self._closed: Exception | None = None  # why there is no way back
+        self._closed: Exception | None = None  # why no connection is attempted any more
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         if self._task is not None or self._closed is not None:
-            raise TurnwireError("It was entered before, or closed. Ask the client for another one.")
+            raise TurnwireError(
+                "This conversation was entered before, or closed. Ask the client for another one."
+            )
         self._task = asyncio.create_task(self._attend())
         return self
 
@@ -130,25 +133,25 @@ class ClientConversation:
         await self.close()
 
     async def close(self) -> None:
-        """Leave the conversation, as at the end of `async with`. May be called again."""
+        """Leaves the conversation, as at the end of `async with`. Calling it again is harmless."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
         if self._closed is None:
             self._end(
-                TurnwireError("You have left this conversation: come again from its `cursor`.")
+                TurnwireError("You have left this conversation. Connect again from its `cursor`.")
             )
 
     async def __aiter__(self) -> AsyncIterator[f.ServerFrame]:
-        """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
+        """Yields the frames; replayed frames look as they were first sent. Raises Closed."""
         self._loops += 1
         try:
             while True:
                 frame = await self._frames.get()
                 self._wanted.set()
                 if frame is None:
-                    self._frames.put_nowait(None)  # a later loop ends in the same way
+                    self._frames.put_nowait(None)  # a later iteration ends in the same way
                     assert self._closed is not None
                     raise self._closed
                 yield frame
@@ -157,28 +160,28 @@ class ClientConversation:
 
     @property
     def cursor(self) -> int:
-        """Everything up to this number was seen."""
+        """The sequence of the newest entry that was received."""
         return self._reducer.cursor
 
     @property
     def epoch(self) -> str | None:
-        """The log that this number is of."""
+        """The log that `cursor` belongs to."""
         return self._reducer.epoch
 
     def view(self) -> View:
-        """What a person would see now."""
+        """Returns the conversation as a person would see it now."""
         return self._reducer.view()
 
     def hurry(self) -> None:
-        """Whoever waits to connect again does so now: something has changed."""
+        """Ends the pause before the next attempt to connect, because something has changed."""
         self._hurry.set()
 
-    # --- asking ---------------------------------------------------------------------------------
+    # --- commands -------------------------------------------------------------------------------
 
     async def send(
         self, content: str | list[c.SentContent], client_message_id: str | None = None
     ) -> p.Accepted:
-        """Say something to the agent. Raises Refused, or Closed; it never counts twice."""
+        """Sends a message to the agent, exactly once. Raises Refused or Closed."""
         said = c.NewMessage(content)
         return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
 
@@ -187,8 +190,8 @@ class ClientConversation:
     ) -> Reply:
         """Sends a message and waits for the end of its turn.
 
-        If the turn waits for a person, the reply has no `end`: reply to its `requests`, and then `wait`. A loop over the
-        conversation that runs meanwhile gets all frames as well.
+        If the turn waits for a person, the reply has no `end`: reply to its `requests`, then call
+        `wait`. An iteration over the conversation at the same time gets all frames as well.
         """
         own_id = client_message_id or str(uuid.uuid4())
         asked = self._asked[own_id] = _Asked(ReplyReader(own_id, after=self.cursor))
@@ -199,16 +202,18 @@ class ClientConversation:
             del self._asked[own_id]
 
     async def wait(self, reply: Reply) -> Reply:
-        """Waits until the turn of a reply has ended, or waits for another answer."""
+        """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
         if reply.end is not None:
             return reply
         asked = self._asked.get(reply.turn_id)
         if asked is None:
-            raise TurnwireError("The reply is not one that this conversation waits for.")
+            raise TurnwireError(
+                "This conversation does not wait for this reply. Pass a reply of its `ask`."
+            )
         return await self._next_reply(asked)
 
     async def _next_reply(self, asked: _Asked) -> Reply:
-        """If the turn goes on after it, what comes is collected until `wait`."""
+        """Returns the next reply. If its turn goes on, later replies are collected until `wait`."""
         reply = await asked.replies.get()
         if isinstance(reply, Exception):
             raise reply
@@ -221,7 +226,7 @@ class ClientConversation:
     async def answer(
         self, question_id: str, answer: str | dict[str, str | list[str]]
     ) -> p.Accepted:
-        """Answer a question."""
+        """Answers a question."""
         return await self._ask(c.InputResponse(payload=c.QuestionAnswer(question_id, answer)))
 
     async def decide(
@@ -233,12 +238,12 @@ class ClientConversation:
         updated_input: Any = None,
         remember: list[Any] | None = None,
     ) -> p.Accepted:
-        """Allow or deny what the agent wants to run."""
+        """Allows or denies a permission request of the agent."""
         choice = c.PermissionChoice(request_id, decision, reason, updated_input, remember or [])
         return await self._ask(c.PermissionResponse(payload=choice))
 
     async def interrupt(self, turn_id: int, queue: p.QueueFate = "hold") -> p.Accepted:
-        """Stop a turn."""
+        """Stops a turn."""
         return await self._ask(c.Interrupt(payload=c.Stop(turn_id, queue)))
 
     async def change_queue(
@@ -249,39 +254,41 @@ class ClientConversation:
         content: str | list[c.SentContent] | None = None,
         before: str | None = None,
     ) -> p.Accepted:
-        """Remove, replace or move what waits, or let a held queue go on."""
+        """Removes, replaces or moves a queued message, or resumes a held queue."""
         change = c.QueueChange(action, queue_id, content, before)
         return await self._ask(c.QueueCommand(payload=change))
 
     async def set_model(self, model: str | None) -> p.Accepted:
-        """Go on with another model; None: the agent's default."""
+        """Changes the model; None means the agent's default."""
         return await self._ask(c.SetModel(payload=c.ModelChoice(model)))
 
     async def set_permission_mode(self, mode: str) -> p.Accepted:
-        """Have the agent ask more, or less."""
+        """Changes the permission mode: how often the agent asks for permission."""
         return await self._ask(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)))
 
     async def set_max_thinking_tokens(self, max_thinking_tokens: int | None) -> p.Accepted:
-        """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
+        """Limits the thinking of the agent; 0 turns it off, None restores the initial value."""
         choice = c.ThinkingChoice(max_thinking_tokens)
         return await self._ask(c.SetMaxThinkingTokens(payload=choice))
 
     async def rewind_files(self, message_sequence: int, *, dry_run: bool = False) -> list[str]:
-        """Put the files back as they were before a message: which ones that were, or would be."""
+        """Restores files to their state before a message. Returns the files, also of a dry run."""
         to = c.RewindTo(message_sequence, dry_run)
         return (await self._ask(c.Rewind(payload=to))).files or []
 
     async def control(self, control: AgentControl) -> ControlResult:
-        """Ask something of the agent beside the talk. It is woken up for it if it sleeps."""
+        """Sends a control to the agent and returns its result. Opens the agent if it is closed."""
         accepted = await self._ask(c.ControlCommand(payload=control))
         result: ControlResult = msgspec.convert(accepted.result, ControlResult)
         return result
 
     async def _ask(self, command: c.ClientFrame) -> p.Accepted:
         if self._task is None:
-            raise TurnwireError("Nobody is connected yet. Ask inside of `async with`.")
+            raise TurnwireError(
+                "The client is not connected yet. Send commands inside of `async with`."
+            )
         own_id = command.client_message_id or str(uuid.uuid4())
-        while own_id in self._unanswered:  # the same again: it is answered after the first
+        while own_id in self._unanswered:  # a repeated command waits for the answer to the first
             await asyncio.wait([self._unanswered[own_id][1]])
         if self._closed is not None:
             raise self._closed
@@ -293,32 +300,32 @@ class ClientConversation:
         self._wanted.set()
         try:
             if self._socket is not None:
-                with suppress(ConnectionClosed):  # then it is sent again
+                with suppress(ConnectionClosed):  # then it is sent again after the next connect
                     await self._put(self._socket, raw, answered)
             return await answered
         finally:
-            answered.cancel()  # unless it is there
+            answered.cancel()  # does nothing if it has a result
 
     async def _put(
         self, socket: ClientConnection, raw: bytes, answered: asyncio.Future[p.Accepted]
     ) -> None:
-        """Send it. What is much too large would be cut off unread, together with the line."""
+        """Sends a command. Refuses one that is too large: the server would close the connection."""
         if self._largest is not None and len(raw) > self._largest:
             _fail(answered, Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=self._largest))
         else:
             await socket.send(raw.decode())
 
-    # --- the line -------------------------------------------------------------------------------
+    # --- the connection -------------------------------------------------------------------------
 
     async def _attend(self) -> None:
-        """Whoever waits for something hears of the end, whatever it is."""
+        """Keeps the connection. Reports any failure to all callers that wait."""
         try:
             await self._connect_again()
         except Exception as failure:
             self._end(failure)
 
     async def _connect_again(self) -> None:
-        """Connect, and again, until it cannot help any more."""
+        """Connects and reconnects until the server forbids another attempt."""
         loop = asyncio.get_running_loop()
         pause = 0.0
         while True:
@@ -351,7 +358,7 @@ class ClientConversation:
             self.on_line()
 
     async def _connect(self) -> int:
-        """One connection, to its end: the code that it was closed with."""
+        """Runs one connection to its end, and returns its close code."""
         place: dict[str, Any] = {"protocol": "v2", "last_sequence": self.cursor}
         if self.epoch is not None:
             place["epoch"] = self.epoch
@@ -371,7 +378,7 @@ class ClientConversation:
             try:
                 await self._listen(socket)
             finally:
-                await socket.close()  # a good end, also if this client just leaves
+                await socket.close()  # with a close frame, also if this client leaves
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
         except (OSError, WebSocketException):
@@ -379,17 +386,17 @@ class ClientConversation:
         return 1000
 
     async def _listen(self, socket: ClientConnection) -> None:
-        """To the end; or until something is missing: then begin again from the last place."""
+        """Reads frames until the end, or until one is missing: then reconnects from the cursor."""
         async for message in socket:
             if not await self._hear(decode(message)):
                 return
             if self._socket is None and self._largest is not None:
-                self._socket = socket  # what is asked from now on goes out by itself
+                self._socket = socket  # later commands are sent by `_ask`
                 for raw, answered in list(self._unanswered.values()):
                     await self._put(socket, raw, answered)
 
     async def _hear(self, frame: f.ServerFrame) -> bool:
-        """Take a frame. False: one before it is missing."""
+        """Handles a frame. Returns False if a frame before it is missing."""
         if self.on_frame is not None:
             self.on_frame(frame)
         before = self.cursor
@@ -421,17 +428,20 @@ class ClientConversation:
                     self._accepted(payload)
                 number = getattr(payload, "message_sequence", None)
                 if number is not None and number <= before:
-                    return True  # it was seen
+                    return True  # it was received before
         for asked in {id(each): each for each in self._asked.values()}.values():
             asked.feed(frame)
         if self._asked and not self._loops:
-            return True  # or they would pile up in a program that only asks
+            return True  # a program that only uses `ask` does not read the queue
         self._frames.put_nowait(frame)
         await self._until_wanted()
         return True
 
     async def _until_wanted(self) -> None:
-        """Do not read ahead too far. An answer, and the end of what was missed, may be further on."""
+        """Stops reading while too many frames wait to be read.
+
+        Goes on if an answer or the end of the replay is still to come: it may be in a later frame.
+        """
         while self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set():
             self._wanted.clear()
             await self._wanted.wait()

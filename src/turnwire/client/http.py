@@ -1,4 +1,4 @@
-"""The HTTP interface of a server, for programs."""
+"""The client of a server's HTTP interface."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from turnwire.errors import TurnwireError
 
 __all__ = ["Client"]
 
-_SECONDS = 30.0
+_SECONDS = 30.0  # timeout of a request
 
 
 class Client:
-    """A server, and who comes to it."""
+    """A client of one server, with one token."""
 
     def __init__(
         self, url: str, token: str, *, find: Callable[[], tuple[str, str] | None] | None = None
     ) -> None:
-        """`url`: where the server is, `http://127.0.0.1:7410`.
+        """`url` is the address of the server, such as `http://127.0.0.1:7410`.
 
-        `find` says where it is now, and the token, in case it comes back at another address. Raises
-        TurnwireError if the one or the other cannot be right.
+        `find` returns the server's current address and token; a server may restart at another
+        address. Raises TurnwireError if the address or the token is malformed.
         """
         check(url, token, "http", "https")
         self.url = url.rstrip("/")
         self._token = token
         self._find = find
-        # Those that the program still holds on to.
+        # The conversations that the program still has a reference to.
         self._conversations: WeakSet[ClientConversation] = WeakSet()
 
     async def __aenter__(self) -> Self:
@@ -47,7 +47,7 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Leave every conversation. May be called again."""
+        """Leaves every conversation. Calling it again is harmless."""
         for talk in list(self._conversations):
             await talk.close()
 
@@ -59,7 +59,7 @@ class Client:
         epoch: str | None = None,
         tail: int | None = None,
     ) -> ClientConversation:
-        """One conversation, to be entered with `async with`; from this place in its log on."""
+        """Returns a conversation to enter with `async with`. It starts after `last_sequence`."""
         path = f"/ws/conversations/{quote(conversation_id, safe='')}"
 
         def address(url: str) -> str:
@@ -81,7 +81,10 @@ class Client:
         return talk
 
     async def create(self, agent: str | None = None, **more: Any) -> str:
-        """Begin a conversation: its id. `title`, `cwd`, `model`, `permission_mode`, `options`."""
+        """Creates a conversation and returns its id.
+
+        `more`: `title`, `cwd`, `model`, `permission_mode`, `options`.
+        """
         given = {"agent": agent, **more} if agent is not None else more
         begun = await self.request("POST", "/api/conversations", given)
         return str(begun["id"])
@@ -89,9 +92,10 @@ class Client:
     async def fork(
         self, conversation_id: str, at_sequence: int | None = None, *, title: str | None = None
     ) -> str:
-        """Begin another one with this one's log, up to and with an entry: its id.
+        """Creates a conversation that begins with this one's log, and returns its id.
 
-        None: as far as it is whole. Raises TurnwireError; NOT_A_FORK_POINT names the nearest places.
+        `at_sequence` is the last entry to copy; None means the newest entry at which a fork is
+        possible. Raises TurnwireError; NOT_A_FORK_POINT names the nearest possible entries.
         """
         path = f"/api/conversations/{quote(conversation_id, safe='')}/fork"
         given = {"at_sequence": at_sequence, "title": title}
@@ -99,19 +103,19 @@ class Client:
         return str((await self.request("POST", path, wanted))["id"])
 
     async def upload(self, data: bytes, media_type: str) -> str:
-        """Bring a picture or a file; what it is called in `SentImage` and `SentFile`."""
+        """Uploads a picture or a file, and returns its blob id for `SentImage` and `SentFile`."""
         raw = await self._ask("POST", "/api/blobs", data, media_type)
         return str(self._read(raw)["blob_id"])
 
     async def export(
         self, conversation_id: str, to: Literal["jsonl", "markdown"] = "jsonl"
     ) -> bytes:
-        """All of a conversation, to be kept or to be read."""
+        """Returns a whole conversation as a file: JSON lines for import, or Markdown for people."""
         path = f"/api/conversations/{quote(conversation_id, safe='')}/export?format={to}"
         return await self._ask("GET", path)
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Anything else of the interface: its JSON. Raises TurnwireError."""
+        """Sends any other request and returns the JSON of the response. Raises TurnwireError."""
         if query:
             path += f"?{urlencode(query)}"
         raw = None if body is None else msgspec.json.encode(body)
@@ -121,7 +125,7 @@ class Client:
         try:
             return msgspec.json.decode(raw or b"null")
         except msgspec.DecodeError:
-            said = f"What {self.url} answers is not JSON. Is a Turnwire server there?"
+            said = f"The response of {self.url} is not JSON. Is a Turnwire server there?"
             raise TurnwireError(said) from None
 
     async def _ask(
@@ -129,15 +133,15 @@ class Client:
     ) -> bytes:
         return await asyncio.to_thread(self._request, method, path, raw, kind)
 
-    def _look(self) -> None:
-        """Where the server is now."""
+    def _update_address(self) -> None:
+        """Updates the address and the token of the server from `find`."""
         place = self._find() if self._find is not None else None
         if place is not None:
             check(*place, "http", "https")
             self.url, self._token = place[0].rstrip("/"), place[1]
 
     def _request(self, method: str, path: str, raw: bytes | None, kind: str) -> bytes:
-        self._look()
+        self._update_address()
         headers = {"Authorization": f"Bearer {self._token}"}
         if raw is not None:
             headers["Content-Type"] = kind

@@ -1,4 +1,4 @@
-"""Answers as text, for an agent that reads nothing else."""
+"""Converts answers to text, for an agent that cannot take a tool result."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["as_text", "in_words"]
 
 
 def as_text(answer: Any) -> str:
-    """An answer, or the part of one that is for one question."""
+    """Returns an answer, or the part of it for one question, as text."""
     match answer:
         case str():
             return answer
         case list():
             return ", ".join(as_text(each) for each in answer)
-        case {"answer": only} if len(answer) == 1:  # request_input has one question, of this name
+        case {"answer": only} if len(answer) == 1:  # request_input has one question with this name
             return as_text(only)
         case _:
             return msgspec.json.encode(answer).decode()
 
 
 def in_words(answers: Iterable[Any]) -> str:
-    """Answers for an agent that does not wait for them any more; none: nobody will answer it."""
+    """Returns late answers as a prompt. Without answers the prompt is a refusal."""
     said = "\n".join(as_text(answer) for answer in answers)
     if not said:
         return "I do not answer your question. Go on without an answer."

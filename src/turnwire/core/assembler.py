@@ -1,4 +1,4 @@
-"""Deltas in, a message out. Every rule of the contract that a stream breaks has a name."""
+"""Assembles deltas into messages, and checks the rules of the contract, each with a code."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RULES = {
     "seq_not_increasing": "In one stream seq strictly increases.",
     "wrong_run": "All deltas of a stream, and all messages of a run, have the same runId.",
     "wrong_message": "All deltas of a stream that name a messageId name the same one.",
-    "unknown_kind": "The kinds of deltas and what is in them are fixed; new ones need a new version.",
+    "unknown_kind": "The kinds of deltas and their fields are fixed; new ones need a new version.",
     "second_usage": "A stream has at most one usage, which is the whole message's.",
     "unknown_tool_call": "tool_call_args and tool_call_end name a call that tool_call_start began.",
     "duplicate_tool_call_id": "A toolCallId is unique in its run.",
@@ -82,18 +82,18 @@ RULES = {
 
 
 class Violation(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A rule that was broken, and where."""
+    """A violated rule, and its position."""
 
     code: ViolationCode
-    rule: str  # in words
-    detail: str  # what was found instead
+    rule: str  # the text of the rule
+    detail: str  # the actual finding
     seq: int | None = None  # of the delta
-    delta: MessageDelta | None = None  # the delta that broke it; null where one is missing
-    tool_call_id: str | None = None  # the tool call, where the rule is about one
+    delta: MessageDelta | None = None  # the delta that broke it; null if one is missing
+    tool_call_id: str | None = None  # the tool call, if the rule is about one
 
 
 class ContractBroken(TurnwireError):
-    """What a strict reader raises instead of going on."""
+    """The violation that a strict reader raises."""
 
     code = "CONTRACT_BROKEN"
 
@@ -105,15 +105,15 @@ class ContractBroken(TurnwireError):
 
 
 class Assembled(Struct, frozen=True, omit_defaults=True):
-    """What a stream of deltas came to."""
+    """The result of a stream of deltas."""
 
-    message: Message | None  # null after an error, or where nothing came
+    message: Message | None  # null after an error, or if the stream was empty
     violations: list[Violation]
     error: ErrorDeltaPayload | None = None  # why there is no message
 
 
 class _Book:
-    """Where violations are written down, or raised."""
+    """Collects violations, or raises them if strict."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
@@ -144,7 +144,7 @@ def _seq(delta: MessageDelta) -> int | None:
 
 
 class _Growing:
-    """A part as it grows."""
+    """A part while it grows."""
 
     __slots__ = ("citations", "ended", "final", "index", "kind", "pieces", "redacted", "signature")
     kind: str
@@ -161,7 +161,7 @@ class _Growing:
 
 
 class _Call(_Growing):
-    """A tool call as it grows."""
+    """A tool call while it grows."""
 
     __slots__ = ("start",)
 
@@ -171,10 +171,10 @@ class _Call(_Growing):
 
 
 class Assembler:
-    """Puts one stream of deltas together. Feed it every delta, in order, then `finish`.
+    """Assembles one stream of deltas. Feed it every delta, in order, then call `finish`.
 
-    A delta that breaks a rule is reported and, where it cannot be used, left out; the rest of the
-    stream is read as well as it can be. A strict assembler raises ContractBroken instead.
+    A delta that breaks a rule is reported, and left out if it cannot be used. The rest of the
+    stream is read as well as possible. A strict assembler raises ContractBroken instead.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -206,10 +206,10 @@ class Assembler:
         }
 
     def feed(self, delta: MessageDelta) -> list[Violation]:
-        """Take the next delta; what it broke comes back."""
+        """Takes the next delta. Returns the violations that it caused."""
         before = len(self._book.violations)
         if isinstance(delta, d.UnknownDelta):
-            self._book.broken("unknown_kind", f"nothing can read a {delta.original_type!r}", delta)
+            self._book.broken("unknown_kind", f"the kind {delta.original_type!r} is unknown", delta)
             self._unknown.append(delta.data)
         elif self._belongs(delta):
             self._timestamp = delta.timestamp
@@ -217,7 +217,7 @@ class Assembler:
         return self._book.violations[before:]
 
     def finish(self) -> Assembled:
-        """The stream is over: what it came to."""
+        """Ends the stream. Returns its result."""
         if self._assembled is None:
             self._assembled = self._finish()
         return self._assembled
@@ -234,7 +234,10 @@ class Assembler:
     # --- the rules of every delta -------------------------------------------------------------
 
     def _belongs(self, delta: Any) -> bool:
-        """Whether a delta is the next one of this stream. A stray or a repeat is left out."""
+        """Returns whether a delta is the next one of this stream.
+
+        A foreign or repeated delta is left out.
+        """
         broken, message_id = self._book.broken, delta.payload.message_id
         if self._run is None:
             self._run = delta.run_id
@@ -266,7 +269,7 @@ class Assembler:
         self._fed = True
         return True
 
-    # --- what each kind does ------------------------------------------------------------------
+    # --- the kinds of deltas --------------------------------------------------------------------
 
     def _on_start(self, delta: d.StartDelta) -> None:
         self._start = delta.payload
@@ -286,7 +289,7 @@ class Assembler:
         part.redacted = payload.redacted or part.redacted
 
     def _part(self, kind: str, index: int | None) -> _Growing:
-        """The part that a piece belongs to: its block's, or without an index the last one's."""
+        """Returns the part of a piece: by its index, or the last part if it has no index."""
         if index is not None:
             part = self._by_index.get((index, kind))
             if part is None:
@@ -337,7 +340,7 @@ class Assembler:
 
     def _on_usage(self, delta: d.UsageDelta) -> None:
         if self._usage is not None:
-            self._book.broken("second_usage", "usage has been told", delta)
+            self._book.broken("second_usage", "the stream has a usage already", delta)
         self._usage = delta.payload  # the last one is the most complete
 
     def _on_done(self, delta: d.DoneDelta) -> None:
@@ -366,7 +369,7 @@ class Assembler:
         ]
         if done and done.blocks:
             placed += [(block.position, block) for block in done.blocks]
-        # The index is a block's place; a stream without indexes is in order as it is.
+        # The index is a block's position; a stream without indexes is in order already.
         if all(index is not None for index, _ in placed):
             placed.sort(key=lambda pair: pair[0] or 0)
         parts, rest = kept(item for _, item in placed)
@@ -422,7 +425,7 @@ def _usage(told: d.UsageDeltaPayload) -> TokenUsage:
 
 
 def check_message(message: Message, *, strict: bool = False) -> list[Violation]:
-    """Whether a message has only the parts that its role allows."""
+    """Returns the parts of a message that its role does not allow, as violations."""
     book = _Book(strict)
     allowed = m.ROLE_PARTS[message.role]
     for position, part in enumerate(message.parts):
@@ -435,20 +438,20 @@ def check_message(message: Message, *, strict: bool = False) -> list[Violation]:
 
 
 class RunLedger:
-    """Follows the tool calls of one run over all its messages, or all its entries."""
+    """Tracks the tool calls of one run over all its messages or entries."""
 
     def __init__(self, run_id: str, *, strict: bool = False) -> None:
         self.run_id = run_id
         self._book = _Book(strict)
-        self._answered: dict[str, bool] = {}  # each call, and whether its result has come
+        self._answered: dict[str, bool] = {}  # call -> whether it has its result
 
     @property
     def open_calls(self) -> list[str]:
-        """The tool calls that still wait for their result."""
+        """Returns the tool calls without a result."""
         return [call_id for call_id, answered in self._answered.items() if not answered]
 
     def add(self, message: Message) -> list[Violation]:
-        """Take the next message or entry; what it broke comes back."""
+        """Takes the next message or entry. Returns the violations that it caused."""
         before = len(self._book.violations)
         if message.run_id != self.run_id:
             self._book.broken("wrong_run", f"{message.run_id!r} in the run {self.run_id!r}")
@@ -461,7 +464,7 @@ class RunLedger:
         return self._book.violations[before:]
 
     def finish(self) -> list[Violation]:
-        """The run is over: every violation, calls without a result included."""
+        """Ends the run. Returns all violations, including calls without a result."""
         for call_id in self.open_calls:
             detail = f"{call_id!r} has no result"
             self._book.broken("no_tool_result", detail, tool_call_id=call_id)
@@ -477,7 +480,7 @@ class RunLedger:
     def _result(self, call_id: str) -> None:
         answered = self._answered.get(call_id)
         if answered is None:
-            detail = f"nothing called {call_id!r}"
+            detail = f"no tool call {call_id!r} precedes it"
             self._book.broken("untraceable_tool_result", detail, tool_call_id=call_id)
         elif answered:
             detail = f"{call_id!r} has its result"

@@ -1,4 +1,4 @@
-"""Unified content blocks: what any agent's message is made of, whoever the agent is."""
+"""Unified content blocks, of which the messages of every agent consist."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ Status: TypeAlias = Literal["in_progress", "completed", "failed"]
 
 
 class Block(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
-    """The common ground of all blocks. Blocks are trees, so the cycle collector may skip them."""
+    """Base of all blocks. Blocks are trees, so the cycle collector may skip them."""
 
 
 class TextBlock(Block, frozen=True, tag="text"):
-    """Words for a person."""
+    """Text for a person."""
 
     text: str
     status: Status
-    citations: list[Any] | None = None  # the sources the words rest on, as the agent gave them
+    citations: list[Any] | None = None  # the sources of the text, as the agent gave them
 
 
 class ThinkingBlock(Block, frozen=True, tag="thinking"):
@@ -49,39 +49,39 @@ class ThinkingBlock(Block, frozen=True, tag="thinking"):
 
     thinking: str
     status: Status
-    signature: str | None = None  # proof of origin; the model's API wants it back unchanged
-    redacted: str | None = None  # reasoning that may only be handed back, not read
+    signature: str | None = None  # proof of origin; the model's API requires it back unchanged
+    redacted: str | None = None  # encrypted reasoning, to be returned to the model's API unread
 
 
 class ToolUseBlock(Block, frozen=True, tag="tool_use"):
-    """A call of a tool."""
+    """A tool call."""
 
-    id: str  # the agent's own id of the call, always
+    id: str  # the agent's own id of the call
     tool_name: str
-    tool_type: str  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
-    input: Any  # the arguments; null while they still stream in
+    tool_type: str  # a category for front ends: `CLAUDE_READ`, `MCP`, ...
+    input: Any  # the arguments; null while they are streaming
     status: Status
-    input_text: str | None = None  # the streamed arguments, where they are not valid JSON
+    input_text: str | None = None  # the streamed arguments, if they are not valid JSON
     asks: bool | None = None  # it is a question to a person; null: if its tool is `request_input`
 
     @property
     def is_question(self) -> bool:
-        """Whether the call is a question to a person rather than work."""
+        """Returns whether the call is a question to a person."""
         return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class ToolResultBlock(Block, frozen=True, tag="tool_result"):
-    """What a tool call gave back."""
+    """The result of a tool call."""
 
-    tool_use_id: str  # the call this answers
+    tool_use_id: str  # the call that this is the result of
     content: Any  # text, or a list of blocks, as the agent reported it
     is_error: bool
     status: Status
-    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
+    details: Raw | UnsetType = UNSET  # the tool's structured result, if the agent gives one
 
 
 class ImageBlock(Block, frozen=True, tag="image"):
-    """A picture, inline or by address."""
+    """An image, inline or by URL."""
 
     status: Status
     mime_type: str | None = None
@@ -90,7 +90,7 @@ class ImageBlock(Block, frozen=True, tag="image"):
 
 
 class FileRefBlock(Block, frozen=True, tag="file_ref"):
-    """A file, named but not included."""
+    """A file, by name, without its content."""
 
     path: str
     status: Status
@@ -99,13 +99,13 @@ class FileRefBlock(Block, frozen=True, tag="file_ref"):
 
 
 class CommandExecutionBlock(Block, frozen=True, tag="command_execution"):
-    """A shell command the agent ran by itself."""
+    """A shell command that the agent ran by itself."""
 
     id: str
     command: str
     status: Status
     cwd: str | None = None
-    output: str | None = None  # standard output and standard error, as they came
+    output: str | None = None  # standard output and standard error, in order of arrival
     exit_code: int | None = None
     duration_ms: int | None = None
 
@@ -119,7 +119,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class FileChangeBlock(Block, frozen=True, tag="file_change"):
-    """Files the agent changed."""
+    """Files that the agent changed."""
 
     id: str
     changes: list[FileChange]
@@ -127,7 +127,7 @@ class FileChangeBlock(Block, frozen=True, tag="file_change"):
 
 
 class McpToolCallBlock(Block, frozen=True, tag="mcp_tool_call"):
-    """A call of a tool on an MCP server, where the agent reports those apart."""
+    """A call of a tool on an MCP server, if the agent reports such calls separately."""
 
     id: str
     server: str  # the MCP server's name
@@ -139,7 +139,7 @@ class McpToolCallBlock(Block, frozen=True, tag="mcp_tool_call"):
 
 
 class WebSearchBlock(Block, frozen=True, tag="web_search"):
-    """A search on the web."""
+    """A web search."""
 
     id: str
     query: str
@@ -148,12 +148,12 @@ class WebSearchBlock(Block, frozen=True, tag="web_search"):
 
 
 class TodoItem(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the agent's plan."""
+    """One item of the agent's plan."""
 
     content: str
-    status: str  # pending, in_progress, completed, or the agent's own word
-    id: str | None = None  # where the agent numbers its tasks
-    active_form: str | None = None  # how to say it while it runs: "Writing tests"
+    status: str  # pending, in_progress, completed, or the agent's own status
+    id: str | None = None  # if the agent numbers its tasks
+    active_form: str | None = None  # its text while it is in progress: "Writing tests"
 
 
 class TodoListBlock(Block, frozen=True, tag="todo_list"):
@@ -164,7 +164,7 @@ class TodoListBlock(Block, frozen=True, tag="todo_list"):
 
 
 class ErrorBlock(Block, frozen=True, tag="error"):
-    """Something went wrong, told in the conversation itself."""
+    """An error, shown in the conversation."""
 
     message: str
     status: Status
@@ -172,7 +172,7 @@ class ErrorBlock(Block, frozen=True, tag="error"):
 
 
 class UnknownBlock(Unknown, tag_field="type", tag="unknown", frozen=True, gc=False):
-    """A block of a kind this version does not know, kept as it came. One shape on every side."""
+    """A block of a kind this version does not know, kept unchanged."""
 
     keeps_whole = True
 

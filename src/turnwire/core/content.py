@@ -1,4 +1,4 @@
-"""What a person sends, and what a tool gives back: plain content, in every direction the same."""
+"""Content that a person sends or a tool returns, in one form for both directions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
 
 
 class Blob(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Content that is kept beside the conversation, by reference."""
+    """A reference to content that is stored separately from the conversation."""
 
     blob_id: str
-    mime_type: str | None = None  # the server always says; a client need not
-    size: int | None = None  # bytes; the server always says, a client need not
+    mime_type: str | None = None  # the server always sets it; optional for a client
+    size: int | None = None  # bytes; the server always sets it, optional for a client
 
 
 class _Content(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
@@ -37,15 +37,15 @@ class _Content(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=Fal
 
 
 class TextContent(_Content, frozen=True, tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
-    citations: list[Any] | None = None  # the sources the words rest on, as the agent gave them
-    blob: Blob | None = None  # the whole text, where `text` is only its beginning
+    citations: list[Any] | None = None  # the sources of the text, as the agent gave them
+    blob: Blob | None = None  # the whole text, if `text` is only its beginning
 
 
 class ImageContent(_Content, frozen=True, tag="image"):
-    """A picture: in a blob, inline, or by address."""
+    """An image: in a blob, inline, or by URL."""
 
     mime_type: str | None = None
     data: str | None = None  # base64
@@ -54,16 +54,16 @@ class ImageContent(_Content, frozen=True, tag="image"):
 
 
 class FileContent(_Content, frozen=True, tag="file_ref"):
-    """A file, named but not included."""
+    """A file, by name, without its content."""
 
     path: str
     mime_type: str | None = None
     size: int | None = None  # bytes
-    blob: Blob | None = None  # its content, where that was given along
+    blob: Blob | None = None  # its content, if it was sent
 
 
 class OtherContent(Unknown, tag_field="type", tag="unknown", frozen=True, gc=False):
-    """Content of a kind that has no name here, kept as it came."""
+    """Content of an unknown kind, kept unchanged."""
 
     keeps_whole = True
 
@@ -75,7 +75,7 @@ Content: TypeAlias = TextContent | ImageContent | FileContent | OtherContent
 
 
 def content_of(item: MessagePart | KeptBlock) -> Content:
-    """A part, or a kept block, as content. What has no name here is kept as it is."""
+    """Returns a part, or a kept block, as content. An unknown kind is kept unchanged."""
     match item:
         case m.TextPart(payload):
             return TextContent(payload.text, payload.citations, blob_of(payload.blob))
@@ -100,7 +100,7 @@ def content_of(item: MessagePart | KeptBlock) -> Content:
 
 
 def blob_of(ref: BlobRef | None) -> Blob | None:
-    """The reference of a log entry in the words of the protocols."""
+    """Returns the blob reference of a log entry in the form of the protocols."""
     return None if ref is None else Blob(ref.blob_id, ref.mime_type, ref.size)
 
 
@@ -108,9 +108,9 @@ def blob_of(ref: BlobRef | None) -> Blob | None:
 
 
 def parts_of(content: str | Sequence[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
-    """What a client sent, for an entry of role user: its parts, and what no part can say.
+    """Returns a client's content as parts for a user entry, and the rest as kept blocks.
 
-    Whoever stores it has to complete the blobs first: a client may leave out their type and size.
+    The caller has to complete the blobs first: a client may leave out their type and size.
     """
     if isinstance(content, str):
         return [m.TextPart(m.TextPayload(content))], []

@@ -1,7 +1,7 @@
-"""What can be asked of a running agent beside the talk, and what it answers.
+"""Controls of a running agent, independent of turns, and their results.
 
-A control has the name of its answer: `{"control": "mcp_status"}` is answered with
-`{"control": "mcp_status", "servers": [...]}`. What an agent can do is in its capabilities.
+A result has the name of its control: `{"control": "mcp_status"}` is answered with `{"control":
+"mcp_status", "servers": [...]}`. An agent's capabilities list its controls.
 """
 
 from __future__ import annotations
@@ -48,45 +48,45 @@ class _Control(
     tag_field="control",
     gc=False,
 ):
-    """An unknown field is refused: a misspelt wish would be half a wish."""
+    """Base of the controls. Rejects unknown fields, so that a misspelt field is not ignored."""
 
 
-# --- what is asked ------------------------------------------------------------------------------
+# --- controls -------------------------------------------------------------------------------------
 
 
 class McpStatus(_Control, frozen=True, tag="mcp_status"):
-    """How are the MCP servers?"""
+    """Returns the status of the MCP servers."""
 
 
 class McpReconnect(_Control, frozen=True, tag="mcp_reconnect"):
-    """Connect to one of them again."""
+    """Reconnects an MCP server."""
 
-    server: _NotEmpty  # its name, as `mcp_status` says it
+    server: _NotEmpty  # its name, as in the result of `mcp_status`
 
 
 class McpToggle(_Control, frozen=True, tag="mcp_toggle"):
-    """Switch one of them on or off, in this conversation and for good."""
+    """Switches an MCP server on or off, permanently for this conversation."""
 
-    server: _NotEmpty  # its name, as `mcp_status` says it
+    server: _NotEmpty  # its name, as in the result of `mcp_status`
     enabled: bool
 
 
 class StopTask(_Control, frozen=True, tag="stop_task"):
-    """End what works in the background."""
+    """Ends a background task."""
 
-    task_id: _NotEmpty  # one of the state's `background_tasks`
+    task_id: _NotEmpty  # one of the `background_tasks` in the status
 
 
 class ContextUsage(_Control, frozen=True, tag="context_usage"):
-    """How full is the context, and of what?"""
+    """Returns the size of the context and of its parts."""
 
 
 class ListModels(_Control, frozen=True, tag="models"):
-    """Which models may be chosen?"""
+    """Returns the models that may be chosen."""
 
 
 class ListCommands(_Control, frozen=True, tag="commands"):
-    """Which slash commands are there?"""
+    """Returns the slash commands."""
 
 
 AgentControl: TypeAlias = (
@@ -95,11 +95,11 @@ AgentControl: TypeAlias = (
 
 
 class RewindFiles(_Control, frozen=True, tag="rewind"):
-    """Put the files back as they were before a turn. Clients ask for it with `user.rewind`."""
+    """Restores the files as they were before a turn. Clients ask for it with `user.rewind`."""
 
     message_sequence: int  # of the message that began the turn
-    turn_uuid: str  # what the agent was told with that prompt
-    dry_run: bool = False  # only say which files would change
+    turn_uuid: str  # the id that the agent got with that prompt
+    dry_run: bool = False  # only report which files would change
 
 
 Control: TypeAlias = AgentControl | RewindFiles
@@ -110,12 +110,12 @@ CONTROLS: dict[str, type[AgentControl]] = {
 
 
 def name_of(control: Control) -> str:
-    """Its name on the wire."""
+    """Returns the name of a control on the wire."""
     return str(control.__struct_config__.tag)
 
 
 def only_asks(control: Control) -> bool:
-    """Whether nothing is another after it, so that it need not be remembered."""
+    """Returns whether a control changes nothing, so that it needs no record."""
     match control:
         case McpReconnect() | McpToggle() | StopTask():
             return False
@@ -125,7 +125,7 @@ def only_asks(control: Control) -> bool:
             return True
 
 
-# --- what is answered ---------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 class _Result(Struct, frozen=True, omit_defaults=True, tag_field="control", gc=False):
@@ -133,36 +133,36 @@ class _Result(Struct, frozen=True, omit_defaults=True, tag_field="control", gc=F
 
 
 class Done(_Result, frozen=True, tag="done"):
-    """It was done, and there is nothing more to say."""
+    """The control was carried out; it has no further result."""
 
 
 class McpServer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """An MCP server, as the agent sees it."""
+    """An MCP server, as the agent reports it."""
 
     name: str
-    status: str  # the agent's word: `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ...
+    status: str  # `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ...
     error: str | None = None  # why it failed
     transport: str | None = None  # `stdio`, `http`, `sdk`, ...
     tools: list[str] = []
-    fixed: bool = False  # the agent cannot do without it: it is not switched off
+    fixed: bool = False  # the agent requires it: it cannot be switched off
 
 
 class McpServers(_Result, frozen=True, tag="mcp_status"):
-    """How the MCP servers are."""
+    """The status of the MCP servers."""
 
     servers: list[McpServer]
 
 
 class ContextPart(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What takes up a part of the context."""
+    """A part of the context."""
 
     name: str  # for a person
     tokens: int
-    kind: str | None = None  # the agent's word: `used`, `free`, `deferred`
+    kind: str | None = None  # the agent's name for it: `used`, `free`, `deferred`
 
 
 class ContextUsed(_Result, frozen=True, tag="context_usage"):
-    """How full the context is."""
+    """The size of the context."""
 
     total_tokens: int
     max_tokens: int | None = None
@@ -177,7 +177,7 @@ class Model(Struct, frozen=True, omit_defaults=True, gc=False):
     model: str  # for `session.set_model`
     name: str | None = None  # for a person
     description: str | None = None
-    resolved: str | None = None  # which one it is now, where `model` is an alias
+    resolved: str | None = None  # the current model, if `model` is an alias
 
 
 class Models(_Result, frozen=True, tag="models"):
@@ -187,7 +187,7 @@ class Models(_Result, frozen=True, tag="models"):
 
 
 class SlashCommand(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A slash command: a message that begins with it is one for the agent's program."""
+    """A slash command: a message that begins with it is handled by the agent's program."""
 
     name: str  # without the slash
     description: str | None = None
@@ -195,16 +195,16 @@ class SlashCommand(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Commands(_Result, frozen=True, tag="commands"):
-    """The slash commands that there are."""
+    """The available slash commands."""
 
     commands: list[SlashCommand]
 
 
 class Rewound(_Result, frozen=True, tag="rewind"):
-    """The files that were put back, or would be."""
+    """The files that were restored, or would be."""
 
     files: list[str]
-    failed: list[str] = []  # that could not be put back
+    failed: list[str] = []  # files that could not be restored
 
 
 ControlResult: TypeAlias = Done | McpServers | ContextUsed | Models | Commands | Rewound

@@ -1,4 +1,4 @@
-"""Normalized events in, message deltas out."""
+"""Converts normalized events into message deltas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Deltas = list[MessageDelta]
 
 
 class _Block:
-    """A block whose deltas go out: what has gone out so far."""
+    """A block whose deltas are being emitted: the part that was emitted so far."""
 
     __slots__ = ("closed", "pieces", "tool_call_id")
 
@@ -35,7 +35,7 @@ class _Block:
 
 
 class _Stream:
-    """One model message whose deltas go out."""
+    """One model message whose deltas are being emitted."""
 
     __slots__ = (
         "aborted",
@@ -53,10 +53,10 @@ class _Stream:
     def __init__(self, run_id: str, message_id: str, streamed: bool) -> None:
         self.run_id = run_id
         self.message_id = message_id
-        self.streamed = streamed  # it grows by itself, and says when it ends
+        self.streamed = streamed  # it grows piece by piece and reports its end
         self.seq = 0
         self.blocks: dict[int, _Block] = {}
-        self.kept: dict[int, KeptBlock] = {}  # what no delta kind fits
+        self.kept: dict[int, KeptBlock] = {}  # blocks that no delta kind fits
         self.usage: Usage | None = None
         self.stop_reason: str | None = None
         self.error: str | None = None
@@ -68,14 +68,14 @@ class _Stream:
 
 
 class DeltaStream:
-    """Model messages as deltas: one stream for each message, with its own seq.
+    """Converts model messages into deltas: one stream for each message, with its own seq.
 
-    A message that was never streamed gives its deltas all the same. It ends when the next message
-    of the same voice begins, when the turn ends, or at `finish`, because nothing says its end.
+    A message that was not streamed gives deltas as well. No event reports its end. So it ends when
+    the next message of the same agent or sub-agent begins, when the turn ends, or at `finish`.
     """
 
     def __init__(self) -> None:
-        self._open: dict[str | None, _Stream] = {}  # by voice: the tool call whose sub-agent speaks
+        self._open: dict[str | None, _Stream] = {}  # by the sub-agent's tool call
         self._ended = Recent(MAX_ENDED)
         self._handlers: dict[type, Callable[[Any, str, str], Deltas]] = {
             ev.MessageStarted: self._on_started,
@@ -91,17 +91,17 @@ class DeltaStream:
         }
 
     def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> Deltas:
-        """The deltas that one event means, in order; often one, sometimes none."""
+        """Returns the deltas of one event, in order; often one, sometimes none."""
         handle = self._handlers.get(type(event))
         return handle(event, run_id, now) if handle is not None else []
 
     def finish(self, *, now: str) -> Deltas:
-        """The events are over. Every stream that is still open ends."""
+        """Ends every stream that is still open, after the last event."""
         return [
             delta for voice in list(self._open) for delta in self._leave(voice, "stream_ended", now)
         ]
 
-    # --- a message as it grows ----------------------------------------------------------------
+    # --- streamed messages ------------------------------------------------------------------------
 
     def _on_started(self, e: ev.MessageStarted, run_id: str, now: str) -> Deltas:
         out: Deltas = []
@@ -121,7 +121,7 @@ class DeltaStream:
         if stream is None or e.kind == "tool_output":
             return out
         block = stream.blocks.get(e.index)
-        if block is None and e.kind != "tool_input":  # a tool's name cannot be made up
+        if block is None and e.kind != "tool_input":  # a tool call needs a name
             block = stream.blocks[e.index] = _Block(None)
         if block is None or block.closed:
             return out
@@ -165,7 +165,7 @@ class DeltaStream:
         stream = self._stream(e, run_id, now, out, streamed=False, model=e.model)
         if stream is None:
             return out
-        if not stream.streamed:  # a frame beside a stream knows only how both began
+        if not stream.streamed:  # a complete frame during a stream has preliminary values
             stream.usage = e.usage or stream.usage
             stream.stop_reason = e.stop_reason or stream.stop_reason
         stream.error = e.error or stream.error
@@ -189,7 +189,10 @@ class DeltaStream:
         streamed: bool = True,
         model: str | None = None,
     ) -> _Stream | None:
-        """The stream of the message an event is about, begun if need be; none if it has ended."""
+        """Returns the stream of an event's message, begun if necessary.
+
+        Returns None if it has ended.
+        """
         voice = e.parent_tool_use_id
         stream = self._open.get(voice)
         if stream is not None and stream.message_id == e.message_id:
@@ -205,12 +208,12 @@ class DeltaStream:
         return stream
 
     def _leave(self, voice: str | None, reason: str, now: str) -> Deltas:
-        """End what a voice was saying, because something else begins."""
+        """Ends the open message of an agent or sub-agent, because another one begins."""
         stream = self._open.get(voice)
         out: Deltas = []
         if stream is None:
             return out
-        if stream.streamed:  # it should have said its end itself
+        if stream.streamed:  # it should have reported its end itself
             left = [index for index, block in stream.blocks.items() if not block.closed]
             end = max([*stream.blocks, *stream.kept], default=-1) + 1
             self._discard(voice, stream, min(left, default=end), reason, now, out)
@@ -267,7 +270,7 @@ class DeltaStream:
         now: str,
         out: Deltas,
     ) -> None:
-        """Blocks before `from_index` did happen, so with any of them there is a message."""
+        """Discards blocks from `from_index` on. The message is kept if it has earlier blocks."""
         found = [*stream.blocks, *stream.kept]
         if any(index < from_index for index in found):
             stream.stop_reason = reason
@@ -308,7 +311,7 @@ class DeltaStream:
                 )
                 out.append(d.ToolCallStartDelta(stream.run_id, stream.next(), now, start))
             case _:
-                pass  # told when it is finished
+                pass  # emitted when it is finished
 
     def _piece(
         self,
@@ -336,13 +339,13 @@ class DeltaStream:
     def _close(
         self, stream: _Stream, index: int, block: ContentBlock, now: str, out: Deltas
     ) -> None:
-        """Say what is still missing of a finished block, and end it."""
+        """Emits the missing rest of a finished block, and ends it."""
         open_block = stream.blocks.get(index)
         if open_block is None:
             self._begin(stream, index, block, now, out)
             open_block = stream.blocks.get(index)
         if open_block is None:
-            # A tool result is no part of what the model says: it is an entry of its own.
+            # A tool result is not part of the model's message: it is an entry of its own.
             if not isinstance(block, blocks.ToolResultBlock):
                 stream.kept.setdefault(index, kept_block(index, block))
             return
@@ -352,7 +355,8 @@ class DeltaStream:
         if open_block.tool_call_id != (
             block.id if isinstance(block, blocks.ToolUseBlock) else None
         ):
-            # Not what began here. The log's entry says what it is; here it can only be ended.
+            # The finished block differs in kind. The log entry has the right one; here it can only
+            # end.
             if open_block.tool_call_id is not None:
                 self._end_call(stream, open_block.tool_call_id, None, now, out)
             return
@@ -397,7 +401,7 @@ class DeltaStream:
                 written = msgspec.json.encode(call.arguments).decode()
             if written:
                 self._piece(stream, open_block, index, "tool_input", written, now, out)
-        # The agent may tidy what the model wrote; then the end says what counts.
+        # The agent may have changed the model's arguments; then the end contains the valid ones.
         differs = call.raw_args_text is None and parse_arguments(written) != call.arguments
         self._end_call(stream, block.id, call.arguments if differs else None, now, out)
 
@@ -414,6 +418,6 @@ class DeltaStream:
 
 
 def _rest(block: _Block, whole: str) -> str:
-    """What has not gone out yet. Where the agent changed its words, nothing can be taken back."""
+    """Returns the text not emitted yet; empty if the agent changed text already emitted."""
     said = "".join(block.pieces)
     return whole[len(said) :] if whole.startswith(said) else ""

@@ -1,4 +1,4 @@
-"""A short name for a value: equal values have the same one."""
+"""Short digests of values: equal values have equal digests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 __all__ = ["digest_of"]
 
-_BYTES = 8  # few enough to be stored with every state, enough to tell one value from the one before
+_BYTES = 8  # short enough to store with every state, long enough to detect a change
 _encode = msgspec.json.Encoder().encode
 
 

@@ -1,4 +1,4 @@
-"""A view while it is built: its parts, and how they are drawn."""
+"""Builders of a view, and the function that renders them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from turnwire.core.view import (
 
 __all__ = ["BlockBuilder", "Card", "MessageBuilder", "Speech", "Voice", "draw"]
 
-_DEEPEST = 32  # sub-agents within sub-agents; whoever speaks further down is shown at top level
+_DEEPEST = 32  # maximum nesting of sub-agents; deeper ones are shown at top level
 
-Voice: TypeAlias = str | None  # the tool call whose sub-agent speaks; None: the agent itself
+Voice: TypeAlias = str | None  # the tool call of a sub-agent; None: the agent itself
 
 
 class BlockBuilder(Struct, gc=False):
-    """A block, growing or final."""
+    """A block, unfinished or final."""
 
-    whole: BlockView  # what it began with, or all of it
-    final: bool = False  # its last word has been said
+    whole: BlockView  # its initial content, or all of it if final
+    final: bool = False  # no more pieces follow
     status: BlockStatus = "streaming"
-    number: int = 0  # the piece it reaches up to, where pieces are counted
-    pieces: list[str] | None = None  # kept apart, so that one more costs the same in a long text
+    number: int = 0  # the number of its latest piece, if pieces are counted
+    pieces: list[str] | None = None  # joined when rendered: appending stays cheap
 
     def append(self, text: str) -> None:
-        """The block has grown."""
+        """Appends a piece of text to the block."""
         if self.pieces is None:
             self.pieces = [text]
         else:
@@ -43,19 +43,19 @@ class BlockBuilder(Struct, gc=False):
 
 
 class MessageBuilder(Struct, gc=False):
-    """An assistant message, growing or final."""
+    """An assistant message, unfinished or final."""
 
-    about: MessageView  # everything but its blocks
-    order: int  # among the messages that have their place, or among those that have not
+    about: MessageView  # everything except its blocks
+    order: int  # among the placed messages, or among the unplaced ones
     blocks: dict[int, BlockBuilder]
     has_place: bool = False
-    is_told: bool = False  # some block of it is finished
-    is_open: bool = False  # it streams, whatever its blocks say
+    is_told: bool = False  # it has a finished block
+    is_open: bool = False  # it is streaming, regardless of its blocks
     has_ended: bool = False  # it will not stream again
 
 
 class Card(Struct, gc=False):
-    """What is known of a tool call besides the call itself, which may be still to come."""
+    """The state of a tool call apart from the call itself, which may still follow."""
 
     request: RequestView | None = None
     result: ResultView | None = None
@@ -64,29 +64,29 @@ class Card(Struct, gc=False):
 
 
 class Speech(Struct, gc=False):
-    """The messages of one voice."""
+    """The messages of one agent or sub-agent."""
 
-    placed: list[tuple[int, MessageView | MessageBuilder]]  # in the order they got their place
+    placed: list[tuple[int, MessageView | MessageBuilder]]  # in the order in which they were placed
     growing: dict[int, MessageBuilder]  # without a finished block, by their order
 
 
 def draw(speeches: dict[Voice, Speech], cards: dict[str, Card]) -> list[MessageView]:
-    """The messages as they are now, each sub-agent's under the tool call it works for."""
+    """Returns the current messages; those of a sub-agent are nested in its tool call."""
     return _Drawing(speeches, cards).messages()
 
 
-_Drawn: TypeAlias = tuple[bool, int, MessageView]  # whether it has no place yet, its order
+_Drawn: TypeAlias = tuple[bool, int, MessageView]  # whether it is unplaced, its order, the message
 
 
 class _Drawing:
-    """The messages as they are now, each sub-agent's under the tool call it works for."""
+    """One rendering of all messages, with sub-agents nested in their tool calls."""
 
     def __init__(self, speeches: dict[Voice, Speech], cards: dict[str, Card]) -> None:
         self._left = dict(speeches)
         self._cards = cards
 
     def messages(self) -> list[MessageView]:
-        """All of them. A voice whose tool call is not shown speaks at top level."""
+        """Returns all messages. A sub-agent whose tool call is not shown appears at top level."""
         called = {
             block.whole.id
             for speech in self._left.values()
@@ -97,7 +97,7 @@ class _Drawing:
         drawn: list[_Drawn] = []
         for voice in [voice for voice in self._left if voice not in called]:
             drawn += self._speech(voice, 0)
-        while self._left:  # too deep, or calls that are made by their own sub-agents
+        while self._left:  # nested too deep, or calls in a cycle
             drawn += self._speech(next(iter(self._left)), 0)
         drawn.sort(key=_by_place)
         return [message for _, _, message in drawn]
@@ -168,7 +168,7 @@ def _builders(speech: Speech) -> Iterable[MessageBuilder]:
 def _joined(pieces: list[str] | None) -> str:
     if not pieces:
         return ""
-    if len(pieces) > 1:  # so that the next view need not do it again
+    if len(pieces) > 1:  # the next view reuses the joined text
         pieces[:] = ["".join(pieces)]
     return pieces[0]
 

@@ -1,4 +1,4 @@
-"""Normalized events as the entries of a log."""
+"""Converts normalized events into log entries."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["EntryStream", "entry_of", "event_entry", "written"]
 
 
 def written(finished: Finished, *, run_id: str, timestamp: str) -> Message:
-    """A finished thing as an entry of the log: plain JSON, of a run, at a time."""
+    """Returns a finished item as a log entry: plain JSON, with a run and a time."""
     known, data = finished.meta, finished.meta.data
     if data is not None:
-        known = structs.replace(known, data=None)  # it may be long, and is plain JSON but for a Raw
+        known = structs.replace(known, data=None)  # may be long, and is plain JSON except for a Raw
     meta: dict[str, Any] = msgspec.to_builtins(known)
     _, turn_id = split_run_id(run_id)
     if turn_id is not None:
@@ -46,7 +46,7 @@ def written(finished: Finished, *, run_id: str, timestamp: str) -> Message:
 def entry_of(
     role: Role, content: Iterable[ContentBlock], *, run_id: str, timestamp: str, **known: Any
 ) -> Message:
-    """Blocks as an entry of the log. What is no part, or none for this role, is kept in meta."""
+    """Returns blocks as a log entry. Blocks that are no part, or not allowed here, go into meta."""
     finished = said(role, content, Meta(SCHEMA_VERSION, **known))
     return written(finished, run_id=run_id, timestamp=timestamp)
 
@@ -54,24 +54,24 @@ def entry_of(
 def event_entry(
     name: EventName, text: str, *, run_id: str, timestamp: str, data: Any = None, **known: Any
 ) -> Message:
-    """Something that happened, as an entry of the log: words for a person, and the particulars."""
+    """Returns an event as a log entry, with a text for a person and its data."""
     meta = meta_of(run_id, **known, message_type=name, data=to_json(data))
     return Message(run_id, "system", [TextPart(TextPayload(text))], timestamp, meta)
 
 
 class EntryStream:
-    """Finished things as entries of the log, each once."""
+    """Converts finished items into log entries, each once."""
 
     def __init__(self) -> None:
         self._finished = FinishedStream()
 
     def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> list[Message]:
-        """The entries that one event means, in order; often none."""
+        """Returns the entries of one event, in order; often none."""
         return [written(each, run_id=run_id, timestamp=now) for each in self._finished.feed(event)]
 
 
 def _json_of(raw: Raw) -> Any:
-    """The agent's own message; its text, where it holds what no value can, as `1e999`."""
+    """Returns the agent's own message, as text if a number in it is too large, as `1e999`."""
     try:
         return msgspec.json.decode(raw)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Every refusal and failure that a client may be told, in one place."""
+"""The error codes of the protocols, with their messages and next steps."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ ErrorCode: TypeAlias = Literal[
 
 
 class ErrorRule(Struct, frozen=True, gc=False):
-    """What one code means."""
+    """The meaning of one code."""
 
     meaning: str
-    retryable: bool  # the same frame, sent again later, may succeed
+    retryable: bool  # the same frame may succeed if it is sent again later
     what_to_do: str
 
 
@@ -64,7 +64,7 @@ ERRORS: Mapping[str, ErrorRule] = {
         "Connect with ?protocol=v2.",
     ),
     "UNAUTHORIZED": ErrorRule(
-        "The server does not know who is there.",
+        "The client is not authenticated.",
         False,
         "Get a token or a ticket and connect again.",
     ),
@@ -72,7 +72,7 @@ ERRORS: Mapping[str, ErrorRule] = {
         "This user, or this origin, may not do this.", False, "Ask the conversation's owner."
     ),
     "CONVERSATION_NOT_FOUND": ErrorRule(
-        "There is no such conversation for this user.",
+        "The conversation does not exist, or this user may not see it.",
         False,
         "Look at the list of conversations, or create one.",
     ),
@@ -80,7 +80,7 @@ ERRORS: Mapping[str, ErrorRule] = {
         "The conversation was archived or deleted.", False, "Open it again, or create another."
     ),
     "HEARTBEAT_TIMEOUT": ErrorRule(
-        "Nothing was heard from this client for too long.",
+        "The client was silent for too long.",
         True,
         "Connect again with last_sequence and epoch; nothing is lost.",
     ),
@@ -101,7 +101,7 @@ ERRORS: Mapping[str, ErrorRule] = {
     "INVALID_PAYLOAD": ErrorRule(
         "A field is missing, unknown in its value, or of the wrong type.",
         False,
-        "Mend the field that the message names.",
+        "Correct the field that the message names.",
     ),
     "PAYLOAD_TOO_LARGE": ErrorRule(
         "The frame is larger than limits.max_frame_bytes.",
@@ -119,7 +119,7 @@ ERRORS: Mapping[str, ErrorRule] = {
         "Offer only what capabilities.commands lists.",
     ),
     "NOT_A_FORK_POINT": ErrorRule(
-        "Something had begun there and not ended, or the log does not reach so far.",
+        "A turn was still open at this entry, or the log is shorter.",
         False,
         "Fork at one of data.nearest: after a turn, or before a person's message.",
     ),
@@ -130,29 +130,27 @@ ERRORS: Mapping[str, ErrorRule] = {
         "Send it again when a turn has ended, or remove a queued message.",
     ),
     "QUEUE_ITEM_NOT_FOUND": ErrorRule(
-        "No such message waits: it has started, or somebody removed it.",
+        "The message is not in the queue: it has started, or was removed.",
         False,
         "Take the queue from the latest session.state.",
     ),
     "BUDGET_EXCEEDED": ErrorRule(
-        "What the conversation, or its user, may spend is spent. Nothing was written.",
+        "The budget of the conversation, or of its user, is spent. Nothing was written.",
         False,
         "Wait until data.resets_at, if there is one; or have the limit raised.",
     ),
     # Questions and permissions.
     "INVALID_QUESTION_ID": ErrorRule(
-        "This conversation never asked that.",
+        "This conversation never asked this question.",
         False,
         "Answer one of the requests in the latest session.state.",
     ),
-    "NO_PENDING_INPUT": ErrorRule(
-        "Nothing waits for an answer.", False, "Send a user.message instead."
-    ),
+    "NO_PENDING_INPUT": ErrorRule("No request is open.", False, "Send a user.message instead."),
     "INPUT_REQUIRED": ErrorRule(
-        "The question wants an answer and this one is empty.", False, "Send a real answer."
+        "The question requires an answer, and this one is empty.", False, "Send a real answer."
     ),
     "DUPLICATE_INPUT_RESPONSE": ErrorRule(
-        "Somebody has answered already.",
+        "The request has been answered already.",
         False,
         "Show the answer that assistant.request_resolved has.",
     ),
@@ -168,12 +166,12 @@ ERRORS: Mapping[str, ErrorRule] = {
     "AGENT_UNAVAILABLE": ErrorRule(
         "The agent cannot be started now. Nothing was written.",
         True,
-        "Read the message, mend the cause and send it again.",
+        "Read the message, fix the cause and send it again.",
     ),
     "AGENT_ERROR": ErrorRule(
         "The agent itself has a defect. Nothing was written.",
         True,
-        "Read the message, mend the agent and send it again.",
+        "Read the message, fix the agent and send it again.",
     ),
     "STORAGE_UNAVAILABLE": ErrorRule(
         "The log cannot be written now. Nothing was accepted.",
@@ -189,7 +187,7 @@ ERRORS: Mapping[str, ErrorRule] = {
 
 
 class Refused(TurnwireError):
-    """Something that was asked for and will not be done. Nothing of it has been written."""
+    """A refused command. No part of the command was written."""
 
     code: ErrorCode
 

@@ -1,4 +1,4 @@
-"""What happened around the words of a conversation, as its log keeps it and protocols tell it."""
+"""Payloads of the events in a conversation, in the form of the log and the protocols."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class _Payload(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RequestInput(_Payload, frozen=True):
-    """The agent asks something. It takes the place of the tool call that asks."""
+    """The agent asks a question. Replaces the tool call that asks."""
 
     question_id: str  # the tool call's id
     question: str  # the first question
-    options: list[QuestionOption]  # the first question's
-    required: bool  # an empty answer is refused
-    metadata: dict[str, Any] | None  # whatever the agent added
+    options: list[QuestionOption]  # the options of the first question
+    required: bool  # an empty answer is rejected
+    metadata: dict[str, Any] | None  # additional data of the agent
     inbox_item_id: str | None
-    deadline_at: str | None  # ISO 8601, UTC; null: it waits for as long as it takes
-    questions: list[Question]  # all of them
+    deadline_at: str | None  # ISO 8601, UTC; null: no deadline
+    questions: list[Question]  # all questions
     block_id: str
     message_id: str
     index: int
@@ -52,28 +52,28 @@ class RequestInput(_Payload, frozen=True):
     tool_type: str | None = None
     input: Any = None  # the tool call's arguments, as the agent sent them
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
-    agent_id: str | None = None  # that sub-agent's id
+    agent_id: str | None = None  # the id of that sub-agent
     model: str | None = None
-    announced: bool = False  # assistant.tool_call told the call before: this adds that it asks
+    announced: bool = False  # assistant.tool_call announced the call before; this adds the question
 
 
 class PermissionAsked(_Payload, frozen=True):
-    """The agent wants to run a tool and waits for leave."""
+    """The agent asks for permission to run a tool."""
 
     request_id: str
     tool_use_id: str  # the call that waits
     tool_name: str
-    input: Any  # exactly what would run
+    input: Any  # the exact input that would run
     message_sequence: int
     inbox_item_id: str | None = None
-    deadline_at: str | None = None  # ISO 8601, UTC; then it is denied
+    deadline_at: str | None = None  # ISO 8601, UTC; the permission is then denied
     title: str | None = None
     description: str | None = None
     suggestions: list[Any] = []  # rules the agent offers to remember
     blocked_path: str | None = None  # the path that made the agent ask
     reason: str | None = None  # why the agent has to ask
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
-    agent_id: str | None = None  # that sub-agent's id
+    agent_id: str | None = None  # the id of that sub-agent
 
 
 class RequestResolved(_Payload, frozen=True):
@@ -87,38 +87,39 @@ class RequestResolved(_Payload, frozen=True):
     answer: Any = None  # of a question
     decision: Annotated[str, known(Decision)] | None = None  # of a permission
     reason: str | None = None  # why it was denied, or why it was cancelled
-    updated_input: Any = None  # of a permission: what runs instead of what was shown
-    remembered: list[Any] = []  # of a permission: the suggestions that were taken
-    # Of a permission: suggestions that hold for the session only, because the user is not the owner.
+    updated_input: Any = None  # of a permission: the input that runs instead of the shown one
+    remembered: list[Any] = []  # of a permission: the accepted suggestions
+    # Of a permission: suggestions that hold for the session only, because the user is not the
+    # owner.
     narrowed: list[Any] = []
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asked
-    agent_id: str | None = None  # that sub-agent's id
+    agent_id: str | None = None  # the id of that sub-agent
 
 
 class Process(_Payload, frozen=True):
-    """A process that was ended, or was to be."""
+    """A process that was ended, or could not be."""
 
     pid: int
     name: str | None = None
-    signal: str | None = None  # what ended it: `SIGTERM`, `SIGKILL`
-    left: bool = False  # it could not be ended, and may still run
+    signal: str | None = None  # the signal that ended it: `SIGTERM`, `SIGKILL`
+    left: bool = False  # it could not be ended, and may still be running
 
 
 class Interrupted(_Payload, frozen=True):
-    """A turn was stopped: what was asked for, and what came of it."""
+    """The receipt of a stopped turn: the request and its effect."""
 
     reason: str  # `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`, `archived`, `deleted`
     message_sequence: int
     by: str | None = None  # the user who stopped it
     requested_at: str | None = None  # ISO 8601, UTC
-    acknowledged: bool = False  # the agent said that it stopped
-    forced: bool = False  # it had to be ended
-    processes: list[Process] = []  # those that were ended, or could not be
-    queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
-    lost: bool = False  # its process was killed, or ended by itself, before it said that it stopped
+    acknowledged: bool = False  # the agent confirmed the stop
+    forced: bool = False  # the agent was ended by force
+    processes: list[Process] = []  # processes that were ended, or could not be
+    queue: Annotated[str, known(QueueFate)] = "hold"  # what happened to the queued messages
+    lost: bool = False  # the agent's process was killed, or ended, before it confirmed the stop
 
     def __post_init__(self) -> None:
-        if self.queue == "hold":  # a default is known by identity: one that was read is another
+        if self.queue == "hold":  # only the identical object counts as default
             force_setattr(self, "queue", "hold")
 
 
@@ -133,10 +134,10 @@ _EVENTS: dict[str | None, type[EventPayload]] = {
 
 
 def event_of(meta: Meta, number: int) -> EventPayload | None:
-    """The particulars of an entry that tells an event, typed. None: the entry is other news.
+    """Returns the typed payload of an event entry. Returns None if the entry is other news.
 
-    They are in `meta.data` under the names of the fields. An entry that lacks one of them is news,
-    so that nothing is lost.
+    The fields are in `meta.data`. An entry without one of the required fields counts as news, so
+    that nothing is lost.
     """
     kind, data = _EVENTS.get(meta.message_type), meta.data
     if kind is None or not isinstance(data, dict):
@@ -155,7 +156,7 @@ def event_of(meta: Meta, number: int) -> EventPayload | None:
 
 
 def news_of(meta: Meta) -> tuple[str, Any]:
-    """The subtype of any other system entry, and its data: the agent's own message, if it has one."""
+    """Returns the subtype of other system entries, and their data: the agent's own message."""
     name, data = meta.message_type, meta.data
     if name == "system" and isinstance(data, dict) and isinstance(data.get("subtype"), str):
         subtype: str = data["subtype"]

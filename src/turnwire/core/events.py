@@ -1,4 +1,4 @@
-"""Normalized events: the one internal language. Every agent's stream is translated into these."""
+"""Normalized events: the internal format that every agent's stream is translated into."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ def _tag(name: str) -> str:
 
 
 class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=_tag, gc=False):
-    """What every event carries."""
+    """The fields that every event has."""
 
-    provider: str  # the agent that speaks: `claude`, `codex`, ...
+    provider: str  # the agent's name: `claude`, `codex`, ...
     session_id: str  # the agent's own session
-    parent_tool_use_id: str | None  # the tool call whose sub-agent speaks; null: the agent itself
-    agent_id: str | None  # that sub-agent's id
+    parent_tool_use_id: str | None  # the sub-agent's tool call; null: the agent itself
+    agent_id: str | None  # the id of that sub-agent
 
 
 # --- a turn ---------------------------------------------------------------------------------
 
 
 class SessionInit(Event, frozen=True):
-    """The agent says what it is and what it can do. Claude says it again at every turn.
+    """The agent reports its settings and abilities. Claude repeats it at every turn.
 
-    The log has it once, and again when it differs.
+    The log contains it once, and again when it differs.
     """
 
     model: str | None = None
@@ -85,65 +85,68 @@ class SessionInit(Event, frozen=True):
     permission_mode: str | None = None
     tools: list[str] = []
     agent_version: str | None = None  # of the agent program
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
-    digest: str | None = None  # of all it says about the agent; None: of the fields before `raw`
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    digest: str | None = None  # of all that it reports; None: of the fields before `raw`
 
 
 class TurnStarted(Event, frozen=True):
-    """The agent began to work on something."""
+    """The agent began a turn."""
 
-    by_itself: bool = False  # no message began it, but the end of background work
+    by_itself: bool = False  # started by the end of background work, not by a message
 
 
 class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A process that was ended, or was to be."""
+    """A process that was ended, or could not be."""
 
     pid: int
     name: str | None = None
-    signal: str | None = None  # what ended it, where that is known
+    signal: str | None = None  # the signal that ended it, if known
     left: bool = False  # it could not be ended
 
 
 class TurnCompleted(Event, frozen=True):
-    """A turn came to its end: finished, interrupted by a person, or paused at a deferred tool."""
+    """A turn ended: finished, interrupted by a person, or paused at a deferred tool call."""
 
     stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
     interrupted: bool = False  # stopped by a person
-    deferred_tool_use_id: str | None = None  # the call the turn is paused at
-    # what started it, in the agent's word, where that was no person: `task-notification`, ...
+    deferred_tool_use_id: str | None = None  # the call at which the turn is paused
+    # what started it, if not a person, in the agent's words: `task-notification`, ...
     origin: str | None = None
-    processes: list[EndedProcess] = []  # that were ended because it was stopped
+    processes: list[EndedProcess] = []  # ended because the turn was stopped
 
 
 class TurnFailed(Event, frozen=True):
-    """A turn came to a bad end."""
+    """A turn failed."""
 
-    code: str  # the agent's word for it: `api_error`, `max_turns`, `budget_exhausted`, ...
+    code: str  # the agent's error code: `api_error`, `max_turns`, `budget_exhausted`, ...
     message: str
     origin: str | None = None
 
 
 class ResultSummary(Event, frozen=True):
-    """The figures of a turn. Those without `total` in their name are this turn's alone."""
+    """Usage, cost and duration of a turn.
 
-    subtype: str  # the agent's word: `success`, `error_max_turns`, ...
+    Figures without `total` in their name are for this turn only.
+    """
+
+    subtype: str  # the agent's name for it: `success`, `error_max_turns`, ...
     is_error: bool
     duration_ms: int = 0
-    duration_api_ms: int = 0  # of which waiting for the model
-    num_turns: int = 0  # model calls the agent counts
+    duration_api_ms: int = 0  # the part of it that was spent waiting for the model
+    num_turns: int = 0  # model calls, as the agent counts them
     cost_usd: float | None = None  # this turn
     total_cost_usd: float | None = None  # since the agent process started
     usage: Usage | None = None  # this turn
     model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
-    result: str | None = None  # the agent's closing words
+    result: str | None = None  # the agent's final text
     structured_output: Any = None
     stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
-    terminal_reason: str | None = None  # why the agent stopped, in a finer word
+    terminal_reason: str | None = None  # a more detailed reason, from the agent
     errors: list[str] | None = None
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
-# --- a model message, as it grows -------------------------------------------------------------
+# --- streamed messages --------------------------------------------------------------------------
 
 
 class MessageStarted(Event, frozen=True):
@@ -154,25 +157,25 @@ class MessageStarted(Event, frozen=True):
 
 
 class ContentStarted(Event, frozen=True):
-    """A block begins; `block` is how it looks before its first delta."""
+    """A block begins; `block` is its form before its first delta."""
 
     message_id: str
-    index: int  # the block's place in its message
+    index: int  # the block's position in its message
     block: ContentBlock
 
 
 class ContentDelta(Event, frozen=True):
-    """A piece of a block that still grows."""
+    """A piece of an unfinished block."""
 
     message_id: str
     index: int
-    kind: DeltaKind  # what grows
+    kind: DeltaKind  # the kind of text that is added
     text: str
-    tool_use_id: str | None = None  # the call, where the block is a tool's
+    tool_use_id: str | None = None  # the call, if the block is a tool call
 
 
 class ContentCompleted(Event, frozen=True):
-    """A streamed block has ended. Until its message ends, MessageDiscarded may still void it."""
+    """A streamed block has ended. Until its message ends, MessageDiscarded may still discard it."""
 
     message_id: str
     index: int
@@ -195,7 +198,7 @@ class MessageCompleted(Event, frozen=True):
 
 
 class MessageDiscarded(Event, frozen=True):
-    """The agent abandoned a partial message: it has ended, and its blocks from here on are void."""
+    """The agent abandoned a partial message: it ends, and blocks from `from_index` on are void."""
 
     message_id: str
     from_index: int  # the first void block
@@ -206,127 +209,131 @@ class MessageDiscarded(Event, frozen=True):
 
 
 class AssistantMessage(Event, frozen=True):
-    """Finished blocks of a model message. Several may share one message id, one block each."""
+    """Finished blocks of a model message.
+
+    Several events may share one message id, one block each.
+    """
 
     message_id: str
-    index: int  # the place of the first of these blocks in the message
+    index: int  # the position of the first of these blocks in the message
     content: list[ContentBlock]
     model: str | None = None
-    stop_reason: str | None = None  # why the model stopped, where it is known already
+    stop_reason: str | None = None  # why the model stopped, if it is known already
     usage: Usage | None = None
-    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
-    aborted: bool = False  # cut short by an interrupt
-    uuid: str | None = None  # the agent's id of this very frame
+    error: str | None = None  # the API failed and the text says so: `rate_limit`, ...
+    aborted: bool = False  # cut off by an interrupt
+    uuid: str | None = None  # the agent's id of this frame
     timestamp: str | None = None
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
 class UserMessage(Event, frozen=True):
-    """Something said to the model: by a person, by a tool (its result), or by the agent itself."""
+    """A message to the model: from a person, from a tool (its result), or from the agent itself."""
 
     content: list[ContentBlock]
-    origin: UserOrigin  # whose words these are
-    uuid: str | None = None  # the agent's id of this very frame
+    origin: UserOrigin  # the author
+    uuid: str | None = None  # the agent's id of this frame
     timestamp: str | None = None
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
-# --- what the agent asks ----------------------------------------------------------------------
+# --- questions and permissions ------------------------------------------------------------------
 
 
 class QuestionOption(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One answer a person may choose."""
+    """One option of a question."""
 
     label: str
     description: str | None = None
 
 
 class Question(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One question of possibly several."""
+    """One question of a request, which may have several."""
 
-    id: str  # the key its answer goes back under
+    id: str  # the key of its answer
     question: str
     options: list[QuestionOption] = []
     multi: bool = False  # several options may be chosen
-    free_text: bool = True  # an answer in own words is welcome; else it is one of the options
-    header: str | None = None  # a word or two to label it
+    free_text: bool = True  # free text is allowed; otherwise the answer is one of the options
+    header: str | None = None  # a short label
 
 
 class QuestionAsked(Event, frozen=True):
-    """The agent asks a person something and waits. The answer becomes that tool call's result."""
+    """The agent asks a person and waits. The answer becomes the result of that tool call."""
 
     request_id: str  # the agent's id of the request, for the answer on the wire
     tool_use_id: str  # the id of the question
     tool_name: str
     questions: list[Question]
     input: Any = None  # the tool's input, as the agent sent it
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
-    asks: bool | None = None  # its call is a question itself; null: if the tool is `request_input`
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    asks: bool | None = None  # the call is itself a question; null: if the tool is `request_input`
 
     @property
     def is_question(self) -> bool:
-        """Whether its call is a question itself, with the questions in its input."""
+        """Returns whether the call is itself a question, with the questions in its input."""
         return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class PermissionRequested(Event, frozen=True):
-    """The agent wants to run a tool and waits for leave."""
+    """The agent asks for permission to run a tool, and waits."""
 
     request_id: str  # the agent's id of the request, for the answer on the wire
     tool_use_id: str  # the call that waits
     tool_name: str
-    input: Any  # exactly what would run
+    input: Any  # the exact input that would run
     title: str | None = None
     description: str | None = None
     suggestions: list[Any] = []  # rules the agent offers to remember
-    blocked_path: str | None = None  # the path that made it ask
+    blocked_path: str | None = None  # the path that made the agent ask
     reason: str | None = None  # why the agent has to ask
-    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
 class RequestWithdrawn(Event, frozen=True):
-    """A question or permission is no longer open: the agent took it back."""
+    """The agent withdrew a question or permission, which is no longer open."""
 
-    request_id: str  # the request that no longer waits
+    request_id: str  # the withdrawn request
 
 
-# --- everything around it ---------------------------------------------------------------------
+# --- progress, news and unknown events ------------------------------------------------------------
 
 
 class ToolProgress(Event, frozen=True):
-    """A tool still runs."""
+    """A tool is still running."""
 
     tool_use_id: str
     tool_name: str | None = None
     elapsed_seconds: float | None = None
-    output: str | None = None  # new output, where the agent streams it
-    heartbeat: bool = False  # only a sign of life
+    output: str | None = None  # new output, if the agent streams it
+    heartbeat: bool = False  # only a heartbeat, no output
 
 
 class PlanUpdated(Event, frozen=True):
-    """The agent's plan, whole, after a change."""
+    """The complete plan of the agent, after a change."""
 
     items: list[TodoItem]
 
 
 class SystemEvent(Event, frozen=True):
-    """Something about the session rather than in it. What follows from the ones below it is told by
-    their own fields; `subtype` and `data` are only passed on.
+    """News about the session. The subclasses below have typed fields that the rules use.
+
+    `subtype` and `data` are only passed on.
     """
 
-    subtype: str  # the agent's word for it
-    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
-    ephemeral: bool = False  # worth telling live, not worth keeping
+    subtype: str  # the agent's name for it
+    data: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    ephemeral: bool = False  # published live, but not stored in the log
 
 
 class PermissionModeChanged(SystemEvent, frozen=True, kw_only=True):
-    """The agent goes on in another permission mode, as when its plan was accepted."""
+    """The agent changed its permission mode, for example after its plan was accepted."""
 
     permission_mode: str
 
 
 class Choice(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a person can choose. A field that is not part of the choice is absent."""
+    """Settings that a person can choose. A field that is not part of the choice is absent."""
 
     model: str | None = None
     permission_mode: str | None = None
@@ -334,14 +341,14 @@ class Choice(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ChoiceRefused(SystemEvent, frozen=True, kw_only=True):
-    """The agent did not take a choice, and goes on with what it had."""
+    """The agent refused a choice, and keeps its former setting."""
 
     wanted: Choice
     stays: Choice
 
 
 class TitleProposed(SystemEvent, frozen=True, kw_only=True):
-    """The agent knows a better title than the first words of the conversation."""
+    """The agent proposes a title for the conversation."""
 
     title: str
 
@@ -350,11 +357,11 @@ class AnswerDelivered(SystemEvent, frozen=True, kw_only=True):
     """An answer reached the agent in another way than its sender was told."""
 
     request_id: str
-    in_words: bool  # as a message; else as the result of the call that asked
+    in_words: bool  # as a message; otherwise as the result of the call that asked
 
 
 class AgentIdle(SystemEvent, frozen=True):
-    """The agent has nothing left to do."""
+    """The agent has no work left."""
 
 
 class Task(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -362,59 +369,59 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False):
 
     task_id: str
     tool_use_id: str | None = None  # the call that started it
-    kind: str | None = None  # the agent's word
+    kind: str | None = None  # the agent's name for it
     description: str | None = None
 
 
 class TasksListed(SystemEvent, frozen=True, kw_only=True):
-    """All work in the background there is now."""
+    """The complete list of background tasks."""
 
     tasks: list[Task]
 
 
 class TaskChanged(SystemEvent, frozen=True, kw_only=True):
-    """Work has begun, or there is news of it."""
+    """A task has begun or changed."""
 
     task: Task
-    in_background: bool = False  # it goes on after its turn; false: as far as was known before
+    in_background: bool = False  # it continues after its turn; false: unchanged
 
 
 class TaskEnded(SystemEvent, frozen=True, kw_only=True):
-    """Work has ended."""
+    """A task has ended."""
 
     task: Task
 
 
 class HookRun(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One run of a hook of the application."""
+    """One run of an application's hook."""
 
     hook: str
-    event: str  # what it was asked about, in the agent's word
-    decision: str  # allow, deny, ask, stop, or none: it had nothing to say
+    event: str  # the agent's name of the event that the hook was called for
+    decision: str  # allow, deny, ask, stop, or none (no decision)
     duration_ms: int
     reason: str | None = None
-    input: dict[str, Any] | None = None  # what it changed the input to
-    context: str | None = None  # what it told the model
+    input: dict[str, Any] | None = None  # the changed input
+    context: str | None = None  # text that the hook added for the model
     tool_name: str | None = None
     tool_use_id: str | None = None
     agent_id: str | None = None
     failure: str | None = None  # raised, timeout, nonsense, cancelled
-    message: str | None = None  # how it failed
-    on_failure: str | None = None  # what was to be done then
+    message: str | None = None  # the error message
+    on_failure: str | None = None  # the configured behaviour for failures
 
 
 class HookRan(SystemEvent, frozen=True, kw_only=True):
-    """A hook of the application was asked, and decided."""
+    """A hook of the application was called, and decided."""
 
     run: HookRun
 
 
 class UnknownEvent(Event, frozen=True):
-    """Something this version does not know, kept as it came."""
+    """An event that this version does not know, kept unchanged."""
 
-    original_type: str  # where it stood: `message_type`, `stream_event/x`, `delta/x`, ...
-    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
-    reason: str | None = None  # why it could not be read, where that is not just its name
+    original_type: str  # its position: `message_type`, `stream_event/x`, `delta/x`, ...
+    data: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    reason: str | None = None  # why it could not be read, if not only because of its name
 
 
 NormalizedStreamEvent: TypeAlias = (
@@ -450,5 +457,5 @@ NormalizedStreamEvent: TypeAlias = (
     | UnknownEvent
 )
 
-# All that are told to people as a SystemEvent is.
+# All types that are published like a SystemEvent.
 SYSTEM_EVENTS: tuple[type[SystemEvent], ...] = (SystemEvent, *SystemEvent.__subclasses__())

@@ -1,4 +1,4 @@
-"""What is wrong with something that was read strictly, in words for whoever sent it."""
+"""Explains validation errors to the sender of invalid data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", 
 
 
 def fault_in_words(error: str) -> str:
-    """What msgspec says, with the field's name first and with what to do about it."""
+    """Returns msgspec's message with the field's name first and with the next step."""
     fault, at, place = error.rpartition(" - at `$")
     if not at:
         fault, place = error, ""

@@ -1,4 +1,4 @@
-"""What normalized events tell for good, each thing once: what a log keeps, and what frames say."""
+"""Finds the finished items in normalized events, each once, for log entries and frames."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from turnwire.core.usage import Usage
 
 __all__ = ["Finished", "FinishedStream", "said"]
 
-_MAX_TOLD = 4096  # tool results, user frames and news remembered, so that each is told once
+_MAX_TOLD = 4096  # tool results, user frames and news remembered to avoid duplicates
 
 
 class Finished(Struct, frozen=True, gc=False):
-    """A finished thing: an entry of the log that has no run and no time yet."""
+    """A finished item: an entry of the log without a run and a time."""
 
     role: Role
     parts: list[MessagePart]
@@ -33,7 +33,10 @@ class Finished(Struct, frozen=True, gc=False):
 
 
 def said(role: Role, content: Iterable[ContentBlock], meta: Meta) -> Finished:
-    """Blocks that were said. What is no part, or none for this role, is kept in meta."""
+    """Returns blocks as a finished item.
+
+    Blocks that are no part, or not allowed here, go into meta.
+    """
     parts: list[MessagePart] = []
     rest: list[KeptBlock] = []
     broken: list[str] = []
@@ -52,7 +55,7 @@ def said(role: Role, content: Iterable[ContentBlock], meta: Meta) -> Finished:
 
 
 def said_block(role: Role, block: ContentBlock, meta: Meta) -> Finished:
-    """The same for a single block, which is much faster."""
+    """Returns a single block as a finished item; much faster than `said`."""
     part = part_of(block)
     if part is None or type(part) not in m.ROLE_PARTS[role]:
         return said(role, (block,), meta)
@@ -61,15 +64,15 @@ def said_block(role: Role, block: ContentBlock, meta: Meta) -> Finished:
     return Finished(role, [part], meta)
 
 
-_Key = tuple[str | None, str]  # whose message, and its id
+_Key = tuple[str | None, str]  # sub-agent's tool call, message id
 
 
 class FinishedStream:
-    """Finds what is finished, and tells each thing once.
+    """Finds finished items in a stream of events, each once.
 
-    A block is finished when an AssistantMessage says it, or when its streamed message ends and
-    nothing has said it. A user message is one thing, but each tool result in it is one of its own.
-    News about the session has the role system, and is left out where it is ephemeral.
+    A block is finished when an AssistantMessage contains it, or when its streamed message ends
+    without one. A user message is one item, but each tool result in it is an item of its own. News
+    about the session has the role system. Ephemeral news is left out.
     """
 
     def __init__(self) -> None:
@@ -93,11 +96,11 @@ class FinishedStream:
         }
 
     def feed(self, event: NormalizedStreamEvent) -> list[Finished]:
-        """What one event finishes, in order; often nothing."""
+        """Returns the items that one event finishes, in order; often none."""
         handle = self._handlers.get(type(event))
         return handle(event) if handle is not None else []
 
-    # --- what is said -------------------------------------------------------------------------
+    # --- messages -------------------------------------------------------------------------------
 
     def _on_started(self, e: ev.MessageStarted) -> list[Finished]:
         self._streamed.add((e.parent_tool_use_id, e.message_id))
@@ -112,7 +115,7 @@ class FinishedStream:
     def _on_assistant(self, e: ev.AssistantMessage) -> list[Finished]:
         key = (e.parent_tool_use_id, e.message_id)
         reason, usage = None, None
-        if key not in self._streamed:  # a frame beside a stream knows only how both began
+        if key not in self._streamed:  # a complete frame during a stream has preliminary values
             reason, usage = e.stop_reason, e.usage
         return [
             _block(e, index, block, reason, usage, e.uuid, e.model, e.error, e.aborted)
@@ -123,7 +126,7 @@ class FinishedStream:
         key = (e.parent_tool_use_id, e.message_id)
         self._streamed.discard(key)
         left = self._waiting.pop(key, None)
-        if not left:  # almost always: each of its blocks was said for good before
+        if not left:  # the usual case: all its blocks were returned before
             return []
         return [
             _block(e, index, block, e.stop_reason, e.usage)
@@ -140,7 +143,7 @@ class FinishedStream:
     def _new(
         self, key: _Key, found: Iterable[tuple[int, ContentBlock]]
     ) -> list[tuple[int, ContentBlock]]:
-        """Those blocks of a message that were not told before. They are now."""
+        """Returns the blocks of a message that were not returned before, and remembers them."""
         told = self._told.get(key)
         if told is None:
             told = self._told[key] = set()
@@ -210,7 +213,7 @@ class FinishedStream:
         return self._news(e, text, {"subtype": "plan"}, {"items": to_json(e.items)})
 
     def _news(self, e: ev.Event, text: str, data: dict[str, Any], own: Any) -> list[Finished]:
-        """News with the agent's own message, or what there is instead."""
+        """Returns news with the agent's own message, or with `data` if the agent sent none."""
         uuid = _uuid_of(own)
         if uuid is not None and not self._told_news.is_new((data["subtype"], uuid)):
             return []
@@ -239,20 +242,21 @@ _read_name = msgspec.json.Decoder(_Named).decode
 
 
 def _words_of_hook(run: ev.HookRun) -> str:
-    """What a hook of the application has decided, for a person."""
+    """Returns the decision of an application's hook as text."""
     where = f"{run.event} of {run.tool_name}" if run.tool_name else run.event
-    said = "nothing to say" if run.decision == "none" else run.decision
+    said = "no decision" if run.decision == "none" else run.decision
     if run.message is not None:
-        said = f"failed ({run.message}), so {'it goes on' if run.decision == 'none' else said}"
+        outcome = "the agent continues" if run.decision == "none" else said
+        said = f"failed ({run.message}), so {outcome}"
     elif run.input is not None:
-        said = "another input" if run.decision == "none" else f"{said}, with another input"
+        said = "changed input" if run.decision == "none" else f"{said}, with changed input"
     if run.reason is not None and run.message is None:
         said += f" ({run.reason})"
     return f"Hook {run.hook}, {where}: {said}"
 
 
 def _uuid_of(own: Any) -> str | None:
-    """The name that an agent gave to its own message."""
+    """Returns the id that an agent gave to its own message. Returns None if it has none."""
     if type(own) is not Raw:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Entries of the log as whole messages, and all that a message holds in one order."""
+"""Joins log entries to whole messages, and orders the content of a message."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["block_of", "contents", "group", "in_order", "kept"]
 
 
 def contents(message: Message) -> list[MessagePart | KeptBlock]:
-    """Everything in a message, in order: its parts, and its kept blocks at their positions."""
+    """Returns the content of a message in order: parts, and kept blocks at their positions."""
     return in_order(message.parts, known_meta(message).blocks)
 
 
 def in_order(
     parts: list[MessagePart], blocks: list[KeptBlock] | None
 ) -> list[MessagePart | KeptBlock]:
-    """Parts, and kept blocks at their positions."""
+    """Returns parts in order, with kept blocks at their positions."""
     whole: list[MessagePart | KeptBlock] = [*parts]
     for block in sorted(blocks or (), key=lambda kept: kept.position):
         whole.insert(block.position, block)
@@ -38,7 +38,7 @@ def in_order(
 def block_of(
     parts: list[MessagePart], blocks: list[KeptBlock] | None
 ) -> tuple[Any, BlobRef | None]:
-    """The content block of an entry whose block no part says, and where it is if it is too large.
+    """Returns the block of an entry that no part represents, and its blob reference if it has one.
 
     An entry that this version would not have written is an unknown block.
     """
@@ -52,7 +52,7 @@ def block_of(
 
 
 def group(entries: Iterable[Message]) -> list[Message]:
-    """Entries as whole messages: those of one model message become one, where its first one is."""
+    """Returns entries as whole messages. A message takes the position of its first entry."""
     groups: dict[Any, list[Message]] = {}
     for number, entry in enumerate(entries):
         name = entry.meta.get("messageId")
@@ -64,7 +64,7 @@ def group(entries: Iterable[Message]) -> list[Message]:
 
 
 def _whole(entries: list[Message]) -> Message:
-    entries.sort(key=lambda entry: known_meta(entry).index or 0)  # stable: else as they came
+    entries.sort(key=lambda entry: known_meta(entry).index or 0)  # a stable sort
     parts, rest = kept(item for entry in entries for item in contents(entry))
     meta: dict[str, Any] = {}
     broken: list[str] = []
@@ -77,7 +77,7 @@ def _whole(entries: list[Message]) -> Message:
         for pointer, lost in (known.extra or {}).items():
             extra[_moved(pointer, before)] = lost
         before += len(entry.parts)
-    for key in ("index", "uuid", "blocks", "extra"):  # those of single entries
+    for key in ("index", "uuid", "blocks", "extra"):  # keys of single entries
         meta.pop(key, None)
     if rest:
         meta["blocks"] = to_json(rest)
@@ -90,7 +90,7 @@ def _whole(entries: list[Message]) -> Message:
 
 
 def _moved(pointer: str, by: int) -> str:
-    """A pointer into an entry, for the whole message in which its parts stand further down."""
+    """Returns a JSON pointer into an entry, shifted for the whole message."""
     match pointer.split("/"):
         case ["", "parts", number, *rest] if number.isdecimal():
             return "/".join(["", "parts", str(int(number) + by), *rest])
@@ -101,7 +101,7 @@ def _moved(pointer: str, by: int) -> str:
 def kept(
     whole: Iterable[MessagePart | KeptBlock],
 ) -> tuple[list[MessagePart], list[KeptBlock]]:
-    """The opposite of `contents`: parts, and kept blocks that know their positions."""
+    """Splits content into parts and kept blocks with their positions: the inverse of `contents`."""
     parts: list[MessagePart] = []
     rest: list[KeptBlock] = []
     for position, item in enumerate(whole):

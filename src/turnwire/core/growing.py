@@ -1,4 +1,4 @@
-"""Follows what grows: the blocks of messages that are not finished, and the messages that go on."""
+"""Tracks unfinished blocks and open messages in the events of one conversation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from turnwire.core.recent import MAX_ENDED
 
 __all__ = ["Growing", "GrowingBlock", "Growth", "OpenBlock", "OpenMessage", "Piece", "Void"]
 
-# Pieces that are joined while more come: each of them is a string of its own, which takes many times
-# its characters.
+# Pieces that are joined while more arrive. Each piece is a string object, which takes many times
+# the memory of its characters.
 _TOGETHER = 512
 
 
 class OpenBlock(Struct, frozen=True, gc=False):
-    """A block that grows: what it began as, and what has come of it."""
+    """An unfinished block: its beginning, and the text so far."""
 
     message_id: str
     index: int
@@ -35,7 +35,10 @@ class OpenBlock(Struct, frozen=True, gc=False):
 
     @property
     def partial(self) -> Partial | None:
-        """All that has come of it, if that is worth keeping. None: half a tool call is no call."""
+        """Returns the text so far, to be kept.
+
+        Returns None for an unfinished tool call, which is not kept.
+        """
         kind = _KEPT.get(type(self.block))
         if kind is None:
             return None
@@ -44,7 +47,7 @@ class OpenBlock(Struct, frozen=True, gc=False):
 
 
 class GrowingBlock:
-    """A block that has begun and is not finished: what of it was published."""
+    """An unfinished block: the part of it that was published."""
 
     __slots__ = (
         "agent_id",
@@ -88,14 +91,14 @@ class GrowingBlock:
         self.trace_id = trace_id
         self.chunk_seq = 0
         self.pieces: list[str] = []
-        self.joined = 0  # of them at the beginning are many pieces each
+        self.joined = 0  # this many strings at the front are joined from many pieces
         self.length = 0  # characters of all pieces
-        self.saved = 0  # how many of them are saved, or are being saved
+        self.saved = 0  # characters that are saved or being saved
         self.place = place
-        self.kind = _GROWS.get(type(block))  # the pieces by which it grows, if by any
+        self.kind = _GROWS.get(type(block))  # the kind of its pieces, if it has any
 
     def after(self, start: int, most: int) -> str:
-        """Returns the text from a character on, at most so many. Pieces before it are not read."""
+        """Returns up to `most` characters from `start` on. Pieces before `start` are not read."""
         texts: list[str] = []
         begin, stop = self.length, start + most
         number = len(self.pieces)
@@ -109,30 +112,33 @@ class GrowingBlock:
 
 
 class _Message:
-    """A message some block of which was heard of."""
+    """A message with at least one known block."""
 
     __slots__ = ("blocks", "ended", "growing", "model")
 
     def __init__(self) -> None:
         self.blocks: dict[
             int, GrowingBlock | None
-        ] = {}  # none: finished, or nothing of it is shown
-        self.growing = 0  # how many of them are not finished
+        ] = {}  # None: the block is finished, or not shown
+        self.growing = 0  # number of unfinished blocks
         self.ended = False
         self.model: str | None = None
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """A block has grown by a text. `is_snapshot`: the text is all of it so far."""
+    """A piece of text was added to a block.
+
+    With `is_snapshot` the text is the whole block so far.
+    """
 
     block: GrowingBlock
     text: str
-    number: int  # of the piece in its block, from 1; of a snapshot that of its last piece
+    number: int  # of the piece in its block, from 1; of a snapshot, that of its last piece
     is_snapshot: bool = False
 
 
 class Void(Struct, frozen=True, gc=False):
-    """Blocks of one message that were growing and will never be finished."""
+    """Blocks of one message that were open and will never be finished."""
 
     blocks: list[GrowingBlock]
     reason: str
@@ -140,12 +146,12 @@ class Void(Struct, frozen=True, gc=False):
     agent_id: str | None
 
 
-# What an event means to what grows. Output of a tool and news that is not kept are told as they came.
+# The effects of an event on unfinished blocks. Tool output and ephemeral news pass unchanged.
 Growth: TypeAlias = Piece | Void | ev.ContentDelta | ev.ToolProgress | ev.SystemEvent
 
 
 class OpenMessage(Struct, frozen=True):
-    """A message that goes on: the events that tell it as far as it is."""
+    """An open message: the events that reproduce it so far."""
 
     turn_id: int | None
     trace_id: str | None
@@ -153,10 +159,10 @@ class OpenMessage(Struct, frozen=True):
 
 
 class _Speaking:
-    """What one voice is saying: its message, and the questions in it that are still being written.
+    """The open message of an agent or sub-agent, with its unfinished questions.
 
-    A question is no `GrowingBlock`: it is shown when it is whole. Only who tells the agent's own
-    events needs its pieces.
+    A question is not a `GrowingBlock`, because it is shown only when it is complete. Only a
+    consumer of the agent's own events needs its pieces.
     """
 
     __slots__ = ("begun", "questions", "trace_id", "turn_id")
@@ -172,20 +178,20 @@ _Handler: TypeAlias = Callable[[Any, int | None, str | None, list[Growth]], None
 
 
 class Growing:
-    """Follows the events of one conversation.
+    """Tracks the events of one conversation.
 
-    When a finished block is published, `closed` says so, and nothing of it grows afterwards. Of
-    messages the last 256 are remembered, for pieces that come late.
+    `closed` marks a published finished block, which accepts no more pieces. The last 256 messages
+    are remembered, for late pieces.
     """
 
     def __init__(self) -> None:
-        # Messages with blocks that grow; there are few of them.
+        # Messages with unfinished blocks; there are few of them.
         self._growing: dict[str, _Message] = {}
-        self._speaking: dict[str | None, _Speaking] = {}  # by voice
-        self._begun = 0  # blocks
-        self.has_grown = False  # since `unsaved_length` was last asked
-        # The other messages that are remembered, the first to be forgotten first. A plain dict is slow
-        # to say which is its oldest, once many have gone.
+        self._speaking: dict[str | None, _Speaking] = {}  # by the sub-agent's tool call
+        self._begun = 0  # number of blocks
+        self.has_grown = False  # since the last call of `unsaved_length`
+        # The other remembered messages, oldest first. A plain dict finds its oldest key slowly
+        # after many deletions.
         self._resting: OrderedDict[str, _Message] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
             ev.MessageStarted: self._on_message,
@@ -201,9 +207,10 @@ class Growing:
     def feed_all(
         self, events: Iterable[NormalizedStreamEvent], turn_id: int | None, trace_id: str | None
     ) -> list[Growth]:
-        """What these events mean, in order.
+        """Returns the effects of these events, in order.
 
-        Feed the end of a message after its finished blocks were published: what is left is void.
+        Feed the end of a message after its finished blocks were published: blocks still open are
+        void.
         """
         out: list[Growth] = []
         handlers = self._handlers
@@ -214,7 +221,7 @@ class Growing:
         return out
 
     def closed(self, message_id: str, index: int) -> None:
-        """The finished block was published: it takes no more pieces."""
+        """Closes a block whose finished form was published: it accepts no more pieces."""
         message = self._message(message_id)
         if not message.ended:
             grew = message.blocks.get(index) is not None
@@ -225,7 +232,7 @@ class Growing:
                     self._resting[message_id] = self._growing.pop(message_id)
 
     def snapshots(self) -> list[Piece]:
-        """Each block of which something was published: all of it so far."""
+        """Returns a snapshot of each open block of which something was published."""
         return [
             Piece(growing, "".join(growing.pieces), growing.chunk_seq, True)
             for message in self._growing.values()
@@ -234,7 +241,7 @@ class Growing:
         ]
 
     def open_blocks(self) -> list[OpenBlock]:
-        """The blocks that grow at this moment, as far as they have grown."""
+        """Returns the currently open blocks with their text so far."""
         return [
             OpenBlock(
                 g.message_id,
@@ -251,10 +258,10 @@ class Growing:
             if g is not None
         ]
 
-    # --- messages that go on --------------------------------------------------------------------
+    # --- open messages ----------------------------------------------------------------------------
 
     def open_messages(self) -> list[OpenMessage]:
-        """Each message that goes on, told again from its beginning."""
+        """Returns each open message, reproduced from its beginning."""
         blocks_now = self.open_blocks() if self._speaking else []
         return [self._told_again(speaking, blocks_now) for speaking in self._speaking.values()]
 
@@ -279,9 +286,9 @@ class Growing:
         return OpenMessage(speaking.turn_id, speaking.trace_id, events)
 
     def hush(self, *, helpers: bool) -> list[OpenMessage]:
-        """Nothing more comes of the messages that go on; returns the end of each.
+        """Closes the open messages, which do not continue. Returns the end of each.
 
-        `helpers`: of those of sub-agents, too.
+        With `helpers` also closes the messages of sub-agents.
         """
         out: list[OpenMessage] = []
         for voice in [*self._speaking] if helpers else [None]:
@@ -296,18 +303,18 @@ class Growing:
     # --- saving -------------------------------------------------------------------------------
 
     def is_open(self, block: BlockName) -> bool:
-        """Whether a block is not finished."""
+        """Returns whether a block is unfinished."""
         message_id, index = block
         message = self._growing.get(message_id)
         return message is not None and message.blocks.get(index) is not None
 
     def unsaved_length(self) -> int:
-        """How many characters of blocks that are not finished are not saved."""
+        """Returns the number of unsaved characters of unfinished blocks."""
         self.has_grown = False
         return sum(growing.length - growing.saved for _, growing in self._unsaved())
 
     def take_unsaved(self, most: int) -> list[Partial]:
-        """Returns what is new since it was last taken, at most so many characters of it."""
+        """Returns the text added since the last call, up to `most` characters."""
         out: list[Partial] = []
         for kind, growing in self._unsaved():
             if most <= 0:
@@ -322,7 +329,7 @@ class Growing:
         return out
 
     def not_saved(self, partials: Iterable[Partial]) -> None:
-        """What was taken could not be saved: it is returned again."""
+        """Marks partials as unsaved after a failed save, so that they are returned again."""
         starts = {partial.place: partial.start for partial in partials}
         for message in self._growing.values():
             for growing in message.blocks.values():
@@ -352,7 +359,7 @@ class Growing:
         block_id, text, shown = f"{message_id}:{index}", "", True
         if isinstance(block, blocks.ToolUseBlock):
             block_id = block.id
-            if block.is_question:  # it is shown as a question, when it is whole
+            if block.is_question:  # shown as a question when it is complete
                 message.blocks[index] = None
                 speaking = self._speaking.get(e.parent_tool_use_id)
                 if speaking is not None and speaking.begun.message_id == message_id:
@@ -364,7 +371,7 @@ class Growing:
         elif isinstance(block, blocks.ThinkingBlock):
             text = block.thinking
             shown = bool(text)
-        elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
+        elif isinstance(block, blocks.ToolResultBlock):  # not output of the model: a tool result
             message.blocks[index] = None
             return
         growing = message.blocks[index] = GrowingBlock(
@@ -380,7 +387,7 @@ class Growing:
     def _on_delta(
         self, e: ev.ContentDelta, turn_id: int | None, trace_id: str | None, out: list[Growth]
     ) -> None:
-        # The event that comes a thousand times.
+        # The most frequent event.
         message = self._growing.get(e.message_id)
         growing = message.blocks.get(e.index) if message is not None else None
         if growing is not None and growing.kind == e.kind:
@@ -452,7 +459,7 @@ class Growing:
             reason = e.reason if isinstance(e, ev.MessageDiscarded) else "abandoned"
             out.append(Void(void, reason, e.parent_tool_use_id, e.agent_id))
 
-    # --- around them --------------------------------------------------------------------------
+    # --- progress and news ------------------------------------------------------------------------
 
     def _on_progress(
         self, e: ev.ToolProgress, turn_id: int | None, trace_id: str | None, out: list[Growth]
@@ -462,14 +469,14 @@ class Growing:
     def _on_system(
         self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, out: list[Growth]
     ) -> None:
-        if e.ephemeral:  # else it is an entry of the log
+        if e.ephemeral:  # otherwise it is an entry of the log
             out.append(e)
 
 
 def _as_begun(
     block: blocks.ContentBlock,
 ) -> tuple[blocks.ContentBlock, ev.DeltaKind | None, str | None]:
-    """A block before its first piece, and what grows in it."""
+    """Returns a block without its text, the kind of its pieces, and the text."""
     match block:
         case blocks.TextBlock():
             return structs.replace(block, text=""), "text", None
@@ -486,7 +493,7 @@ _GROWS: dict[type, ev.DeltaKind] = {
     blocks.ThinkingBlock: "thinking",
     blocks.ToolUseBlock: "tool_input",
 }
-# What is kept of a block that is cut short.
+# How a block that is cut off is kept.
 _KEPT: dict[type, PartialKind] = {
     blocks.TextBlock: "text",
     blocks.ThinkingBlock: "thinking",

@@ -1,4 +1,4 @@
-"""What a channel publishes: what happened in a conversation, in order, in the words of no protocol."""
+"""The happenings that a channel publishes, in order and independent of any protocol."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class _Happening(Struct, frozen=True, gc=False):
     pass
 
 
-# --- what the log keeps ---------------------------------------------------------------------------
+# --- stored in the log ----------------------------------------------------------------------------
 
 
 class EntryAdded(_Happening, frozen=True):
-    """An entry of the log."""
+    """An entry was added to the log."""
 
     sequence: int
     entry: Message
@@ -40,9 +40,9 @@ class EntryAdded(_Happening, frozen=True):
 
 
 class TurnEnded(_Happening, frozen=True):
-    """A turn is over."""
+    """A turn has ended."""
 
-    at: str  # ISO 8601, UTC; the same in all of these
+    at: str  # ISO 8601, UTC; the same in all happenings
     turn_id: int
     trace_id: str | None
     end: TurnEnd
@@ -51,29 +51,29 @@ class TurnEnded(_Happening, frozen=True):
 Kept: TypeAlias = EntryAdded | TurnEnded
 
 
-# --- what is only told ----------------------------------------------------------------------------
+# --- only published -------------------------------------------------------------------------------
 
 
 class TurnBegan(_Happening, frozen=True):
-    """A turn begins, or goes on after its question was answered."""
+    """A turn begins, or resumes after its question was answered."""
 
     at: str
     turn_id: int
     trace_id: str | None
     origin: str  # a TurnOrigin
-    queue_id: str | None = None  # the queued message that it takes up
-    client_message_id: str | None = None  # what the sender of that message calls it
+    queue_id: str | None = None  # the queued message that it starts with
+    client_message_id: str | None = None  # the sender's own id of that message
 
 
 class StateChanged(_Happening, frozen=True):
-    """The small state is another: the queue, the open requests, the turn, ..."""
+    """The status has changed: the queue, the open requests, the turn, ..."""
 
     at: str
     status: Status
 
 
 class Changed(_Happening, frozen=True):
-    """The title or the totals are others. None: as before."""
+    """The title or the totals have changed. None means unchanged."""
 
     at: str
     title: str | None
@@ -81,10 +81,10 @@ class Changed(_Happening, frozen=True):
 
 
 class AgentSpoke(Struct, frozen=True):
-    """Events of one voice of the agent, in order. Pieces that were ready together are joined.
+    """Events of the agent or of one sub-agent, in order, with adjacent pieces joined.
 
-    What they finish was published before, as entries. `growth` is what these events mean to the
-    blocks that grow; a protocol may read either.
+    The blocks that these events finish were published before, as entries. `growth` is the effect of
+    the events on unfinished blocks; a protocol may read either.
     """
 
     at: str
@@ -98,7 +98,7 @@ Happening: TypeAlias = EntryAdded | TurnEnded | TurnBegan | StateChanged | Chang
 
 
 class Now(Struct, frozen=True):
-    """One moment of a conversation, for a follower that begins there."""
+    """A snapshot of a conversation, for a follower that starts at this moment."""
 
     at: str
     head: int  # the number of the newest entry

@@ -1,4 +1,4 @@
-"""Pieces that are ready together go together: neighbours of one block become one piece."""
+"""Joins adjacent pieces of one block that are ready at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["joined"]
 
 
 def joined(events: Iterable[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
-    """The same events, with fewer pieces. Comes a thousand times, so it does as little as it can."""
+    """Returns the same events with fewer pieces. Called very often, so it is optimized."""
     out: list[NormalizedStreamEvent] = []
     first: ContentDelta | None = None
     texts: list[str] = []

@@ -1,8 +1,8 @@
-"""Reading what is nearly right: keep every part that fits, name every part that does not.
+"""Reads partly invalid JSON: keeps every part that fits, and reports every part that does not.
 
-The fast path is msgspec's own decoder. Only where that refuses a value does `salvage` walk it:
-an unknown variant of a union becomes that union's Unknown type, a field of the wrong type falls
-back to its default, and each is reported by name. What is salvaged is never silent.
+The fast path is msgspec's own decoder. `salvage` walks only the values that it rejects. An unknown
+variant of a union becomes that union's Unknown type. A field of the wrong type gets its default.
+Each of these is reported by name.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ __all__ = ["Unknown", "known", "read_json", "salvage"]
 
 
 class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalType"}):
-    """The variant of a tagged union that stands for all variants not known yet.
+    """The variant of a tagged union that stands for all unknown variants.
 
-    Both fields are required, so a foreign object that happens to be tagged `unknown` does not
-    pass for one of these and lose its content.
+    Both fields are required. So a foreign object that is tagged `unknown` is not mistaken for this
+    type, which would lose its content.
     """
 
-    # Whether an object of a known kind that does not fit in every field is kept whole as unknown,
-    # rather than read as far as it goes. Right where a field is the content itself.
+    # Whether an object of a known kind with an invalid field is kept whole as unknown, instead of
+    # being read partially. Set where a field is the content itself.
     keeps_whole: ClassVar[bool] = False
 
-    original_type: str  # the tag it came with
+    original_type: str  # the tag of the object
     data: Any  # the whole object
 
 
 def known(values: Any) -> Meta:
-    """For `Annotated[str, known(Values)]`: a word from a list that a later version may add to.
+    """Returns the Meta for `Annotated[str, known(Values)]`: a word from a list that may grow.
 
-    Who reads one keeps what came. The list itself is a Literal, for those who write.
+    Readers accept any word. The list itself is a Literal, for writers.
     """
     return Meta(examples=list(get_args(values)))
 
@@ -45,7 +45,7 @@ _decode_any_float = msgspec.json.Decoder(float_hook=float).decode
 
 
 def read_json(raw: bytes | str | Raw) -> Any:
-    """JSON as plain values. `1e999`, which no value is, is infinite, as it is to other readers."""
+    """Returns JSON as plain values. A number that is too large, as `1e999`, becomes infinite."""
     try:
         return _decode(raw)
     except ValidationError:
@@ -53,9 +53,9 @@ def read_json(raw: bytes | str | Raw) -> Any:
 
 
 def salvage(kind: Any, value: Any, issues: list[str], *, name: str = "") -> Any:
-    """Turn decoded JSON into `kind`, adding to `issues` the name of each part that did not fit.
+    """Converts decoded JSON to `kind`; adds to `issues` the name of each part that does not fit.
 
-    Raises ValidationError when not even the outermost shape fits.
+    Raises ValidationError if the outermost structure does not fit.
     """
     try:
         return msgspec.convert(value, kind)
@@ -88,7 +88,7 @@ def _walk(kind: Any, value: Any, issues: list[str], name: str) -> Any:
     if isinstance(value, dict) and shape.item is not None and _shape(shape.item).unknown:
         issues.append(f"{name} without a list")
         return [salvage(shape.item, value, issues, name=name)]
-    if shape.raw:  # convert knows no Raw: that is only for bytes
+    if shape.raw:  # convert does not support Raw, which is only for bytes
         return Raw(msgspec.json.encode(value))
     return msgspec.convert(value, kind)
 
@@ -113,7 +113,7 @@ def _fields(kind: type[Struct], value: dict[str, Any], issues: list[str], name: 
 
 
 class _Shape(Struct, frozen=True):
-    """What a type annotation offers to salvage."""
+    """The properties of a type annotation that salvage uses."""
 
     variants: dict[str | None, type[Struct]]
     tag_field: str | None

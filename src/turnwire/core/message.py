@@ -1,8 +1,8 @@
-"""Messages and their parts: what people, models and tools say, as it is kept.
+"""Messages and their parts: everything that people, models and tools say, as the log stores it.
 
-A log entry is a Message as well: user input with all its parts, and one entry for every other block.
-Entries of one model message share `meta.messageId`; `turnwire.core.grouping` makes the whole message of
-them. As it streams, a message is a row of `turnwire.core.message_deltas`.
+A log entry is a Message as well: user input with all its parts, and one entry for every other
+block. Entries of one model message share `meta.messageId`; `turnwire.core.grouping` joins them to
+the whole message. While it streams, a message is a sequence of `turnwire.core.message_deltas`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Wire(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
 
 
 class BlobRef(_Wire, frozen=True):
-    """Where content is that was too large to stay; what stands in its place is a preview."""
+    """A reference to content that was too large to store inline; a preview takes its place."""
 
     blob_id: str
     mime_type: str
@@ -79,67 +79,67 @@ class BlobRef(_Wire, frozen=True):
 
 
 class TextPayload(_Wire, frozen=True):
-    """Words for a person."""
+    """Text for a person."""
 
     text: str
-    citations: list[Any] | None = None  # the sources the words rest on, as the agent gave them
-    blob: BlobRef | None = None  # the whole text, where `text` is only a preview
+    citations: list[Any] | None = None  # the sources of the text, as the agent gave them
+    blob: BlobRef | None = None  # the whole text, if `text` is only a preview
 
 
 class ThinkingPayload(_Wire, frozen=True):
     """The model's reasoning."""
 
     text: str
-    signature: str | None = None  # proof of origin; the model's API wants it back unchanged
-    redacted: str | None = None  # reasoning that may only be handed back, not read
-    blob: BlobRef | None = None  # the whole text, where `text` is only a preview
+    signature: str | None = None  # proof of origin; the model's API requires it back unchanged
+    redacted: str | None = None  # encrypted reasoning, to be returned to the model's API unread
+    blob: BlobRef | None = None  # the whole text, if `text` is only a preview
 
 
 class ToolCallPayload(_Wire, frozen=True):
-    """A call of a tool."""
+    """A tool call."""
 
     tool_call_id: str  # the agent's own id of the call, unique in its run
     tool_name: str
     arguments: dict[str, Any]
-    raw_args_text: str | None = None  # what the model wrote, where that is not a JSON object
-    tool_type: str | None = None  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
-    preview: str | None = None  # the beginning of the arguments, where they are in a blob
-    blob: BlobRef | None = None  # the arguments, or the raw text, where they are too large
-    asks: bool | None = None  # it is a question to a person; absent: as its tool's name says
+    raw_args_text: str | None = None  # the model's text, if it is not a JSON object
+    tool_type: str | None = None  # a category for front ends: `CLAUDE_READ`, `MCP`, ...
+    preview: str | None = None  # the beginning of the arguments, if they are in a blob
+    blob: BlobRef | None = None  # the arguments, or the raw text, if they are too large
+    asks: bool | None = None  # the call is a question to a person; absent: the tool's name decides
 
     @property
     def is_question(self) -> bool:
-        """Whether the call is a question to a person rather than work."""
+        """Returns whether the call is a question to a person."""
         return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class ToolResultPayload(_Wire, frozen=True):
-    """What a tool call gave back."""
+    """The result of a tool call."""
 
-    tool_call_id: str  # the call this answers
+    tool_call_id: str  # the call that this is the result of
     is_error: bool
     content: list[MessagePart] | dict[str, Any] | str
-    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
-    blob: BlobRef | None = None  # the whole content, where `content` is only a preview
-    details_blob: BlobRef | None = None  # the details, where they are too large
+    details: Raw | UnsetType = UNSET  # the tool's structured result, if the agent gives one
+    blob: BlobRef | None = None  # the whole content, if `content` is only a preview
+    details_blob: BlobRef | None = None  # the details, if they are too large
 
 
 class ImagePayload(_Wire, frozen=True):
-    """A picture: inline, by address, or in a blob."""
+    """An image: inline, by URL, or in a blob."""
 
-    mime_type: str  # `image/*` where the agent did not say
+    mime_type: str  # `image/*` if the agent did not say
     data: str | None = None  # base64
     url: str | None = None
-    blob: BlobRef | None = None  # the picture, where it is too large
+    blob: BlobRef | None = None  # the image, if it is too large
 
 
 class FileRefPayload(_Wire, frozen=True):
-    """A file, named but not included."""
+    """A file, by name, without its content."""
 
     path: str
     mime_type: str | None = None
     size: int | None = None  # bytes
-    blob: BlobRef | None = None  # its content, where that was given along
+    blob: BlobRef | None = None  # its content, if it was sent
 
 
 class _Part(Struct, frozen=True, tag_field="kind", gc=False):
@@ -147,7 +147,7 @@ class _Part(Struct, frozen=True, tag_field="kind", gc=False):
 
 
 class TextPart(_Part, frozen=True, tag="text"):
-    """Words for a person."""
+    """Text for a person."""
 
     payload: TextPayload
 
@@ -159,19 +159,19 @@ class ThinkingPart(_Part, frozen=True, tag="thinking"):
 
 
 class ToolCallPart(_Part, frozen=True, tag="tool_call"):
-    """A call of a tool. A message may have several."""
+    """A tool call. A message may have several."""
 
     payload: ToolCallPayload
 
 
 class ToolResultPart(_Part, frozen=True, tag="tool_result"):
-    """What one tool call gave back."""
+    """The result of one tool call."""
 
     payload: ToolResultPayload
 
 
 class ImagePart(_Part, frozen=True, tag="image"):
-    """A picture."""
+    """An image."""
 
     payload: ImagePayload
 
@@ -183,7 +183,7 @@ class FileRefPart(_Part, frozen=True, tag="file_ref"):
 
 
 class UnknownPart(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
-    """A part of a kind this version does not know. `encode` writes it as it came."""
+    """A part of a kind this version does not know. `encode` writes it unchanged."""
 
 
 MessagePart: TypeAlias = (
@@ -199,62 +199,62 @@ class Message(_Wire, frozen=True):
 
     run_id: str  # `conversation_id:turn_id`
     role: Role
-    parts: list[MessagePart]  # in the order in which they were said, never reordered
+    parts: list[MessagePart]  # in their original order
     timestamp: str  # ISO 8601, UTC
-    meta: dict[str, Any] = {}  # see Meta; other keys are welcome
+    meta: dict[str, Any] = {}  # see Meta; other keys are allowed
 
 
 class KeptBlock(_Wire, frozen=True):
-    """A block that no part kind fits, kept as it was."""
+    """A block that no part kind can represent, kept unchanged."""
 
-    position: int  # its place among the message's parts and kept blocks together, from 0
+    position: int  # its position among the message's parts and kept blocks together, from 0
     block: Any = None  # a content block
-    blob: BlobRef | None = None  # the block as JSON, where it is too large
+    blob: BlobRef | None = None  # the block as JSON, if it is too large
 
 
 class TokenUsage(_Wire, frozen=True):
-    """What one model message consumed."""
+    """The token usage of one model message."""
 
-    input_tokens: int  # tokens read, without what came from a cache
+    input_tokens: int  # tokens read, without those from a cache
     output_tokens: int
-    total_tokens: int  # all of them, the cached ones too
+    total_tokens: int  # all tokens, including cached ones
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
-    cost: float | None = None  # US dollars, where the agent says
+    cost: float | None = None  # US dollars, if the agent gives it
 
 
 class Meta(_Wire, frozen=True):
-    """The keys of `Message.meta` that have a meaning here."""
+    """The defined keys of `Message.meta`."""
 
-    schema_version: int = 0  # of the message's own shape; absent means 1
+    schema_version: int = 0  # of the message's own format; absent means 1
     message_id: str | None = None  # the model message that this is, or is a block of
     turn_id: int | None = None
-    index: int | None = None  # an entry's block: its place in the model message
-    blocks: list[KeptBlock] | None = None  # what no part kind fits
-    provider: str | None = None  # the agent that speaks
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
-    agent_id: str | None = None  # that sub-agent's id
-    uuid: str | None = None  # the agent's own id of the frame that said it
-    origin: str | None = None  # whose words a user message is: `user`, `synthetic`, ...
+    index: int | None = None  # an entry's block: its position in the model message
+    blocks: list[KeptBlock] | None = None  # blocks that no part kind can represent
+    provider: str | None = None  # the agent's name
+    parent_tool_use_id: str | None = None  # the tool call that started the speaking sub-agent
+    agent_id: str | None = None  # the id of that sub-agent
+    uuid: str | None = None  # the agent's own id of the frame
+    origin: str | None = None  # the author of a user message: `user`, `synthetic`, ...
     by: str | None = None  # the user who sent it
-    client_message_id: str | None = None  # what its sender calls it
+    client_message_id: str | None = None  # the sender's own id of the message
     model_id: str | None = None
-    request_id: str | None = None  # the model request, where the agent says
+    request_id: str | None = None  # the model request, if the agent gives it
     finish_reason: str | None = None  # why the model stopped
     usage: TokenUsage | None = None
     args_not_json: list[str] | None = None  # tool calls whose arguments are in `rawArgsText`
-    error: str | None = None  # the API failed and the words say so: `rate_limit`, ...
-    aborted: bool = False  # cut short
-    incomplete: bool = False  # assembled from a stream that did not end
-    message_type: EventName | None = None  # which event a system entry tells
-    data: Any = None  # that event's particulars
+    error: str | None = None  # the API failed and the text says so: `rate_limit`, ...
+    aborted: bool = False  # cut off by an interrupt
+    incomplete: bool = False  # assembled from a stream without an end
+    message_type: EventName | None = None  # the event of a system entry
+    data: Any = None  # the data of that event
     unknown_deltas: list[Any] | None = None  # deltas of kinds this version does not know
-    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
+    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` restores them
 
 
-# --- who says what -----------------------------------------------------------------------------
+# --- roles and runs -------------------------------------------------------------------------------
 
-# Section 3.2 of the contract. A kind from a newer version is not forbidden: it is not known.
+# Section 3.2 of the contract. A kind from a newer version is not forbidden: it is unknown.
 ROLE_PARTS: Mapping[Role, tuple[type[Struct], ...]] = {
     "system": (TextPart, ThinkingPart, UnknownPart),
     "user": (TextPart, ImagePart, FileRefPart, UnknownPart),
@@ -264,28 +264,28 @@ ROLE_PARTS: Mapping[Role, tuple[type[Struct], ...]] = {
 
 
 def run_id(conversation_id: str, turn_id: int) -> str:
-    """The name of a run: a turn of a conversation."""
+    """Returns the id of a run, that is, of a turn of a conversation."""
     return f"{conversation_id}:{turn_id}"
 
 
-@lru_cache(maxsize=256)  # every entry of a run asks
+@lru_cache(maxsize=256)  # called for every entry of a run
 def split_run_id(run: str) -> tuple[str, int | None]:
-    """The conversation and the turn; a foreign run id has no turn."""
+    """Returns the conversation id and turn id of a run. The turn of a foreign run id is None."""
     conversation_id, colon, turn = run.rpartition(":")
     if colon and turn.isascii() and turn.isdigit():
         return conversation_id, int(turn)
     return run, None
 
 
-# Each field of Meta: its name on the wire, and the value that goes without saying.
+# Each field of Meta: its name on the wire, and its default.
 _META_FIELDS = {field.name: (field.encode_name, field.default) for field in structs.fields(Meta)}
 
 
 def meta_of(run: str, **known: Any) -> dict[str, Any]:
-    """`Message.meta` with these keys of Meta, and those that every message has.
+    """Returns `Message.meta` with these keys of Meta, and those that every message has.
 
-    Every entry has one, so it is not made by way of JSON: all but `usage` and `blocks` have to be
-    plain JSON values already.
+    Every entry needs one, so for speed no JSON conversion is done. All values except `usage` and
+    `blocks` have to be plain JSON values already.
     """
     meta: dict[str, Any] = {"schemaVersion": SCHEMA_VERSION}
     _, turn_id = split_run_id(run)
@@ -303,14 +303,17 @@ def meta_of(run: str, **known: Any) -> dict[str, Any]:
 
 
 def known_meta(message: Message) -> Meta:
-    """The keys with a meaning, typed. One whose value makes no sense counts as absent."""
+    """Returns the defined keys, typed. A key with an invalid value counts as absent."""
     meta = salvage(Meta, message.meta, [])
     assert isinstance(meta, Meta)
     return meta
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
-    """A tool call's arguments, if the text is a JSON object. No text at all means no arguments."""
+    """Returns the arguments of a tool call; an empty text means none.
+
+    Returns None if not an object.
+    """
     if not text:
         return {}
     try:
@@ -321,5 +324,5 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
 
 
 def to_json(thing: Any) -> Any:
-    """Plain JSON values of anything here; msgspec's own to_builtins knows no Raw."""
+    """Returns plain JSON values of any type in core; msgspec's to_builtins does not support Raw."""
     return msgspec.json.decode(msgspec.json.encode(thing))

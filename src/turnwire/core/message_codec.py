@@ -1,4 +1,4 @@
-"""Messages and deltas as bytes: this version's, every older one's, and what a newer one added."""
+"""Encodes and decodes messages and deltas: of this version, older ones, and with newer fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["decode_delta", "decode_message", "encode", "read_message"]
 
 
 def encode(thing: Message | MessageDelta) -> bytes:
-    """As JSON. What came from a newer version stands again where it stood."""
+    """Returns a message or delta as JSON. Fields of a newer version are written back in place."""
     raw = msgspec.json.encode(thing)
     if b'"kind":"unknown"' not in raw and b'"extra":' not in raw:
         return raw
@@ -36,14 +36,14 @@ def encode(thing: Message | MessageDelta) -> bytes:
 
 
 def decode_message(raw: bytes | str) -> Message:
-    """Read a message of this or any earlier version, and keep what a later one added."""
+    """Decodes a message of this or an earlier version, and keeps fields that a later one added."""
     known = raw.encode() if isinstance(raw, str) else raw
     try:
         message: Message = _decode_message(known)
     except ValidationError:
         pass
     else:
-        # Almost always true of what we wrote ourselves, and the proof that nothing was left out.
+        # Usually true for our own output, and proves that nothing was left out.
         current = message.meta.get("schemaVersion") == SCHEMA_VERSION
         if current and _encode(message) == known:
             return message
@@ -51,7 +51,10 @@ def decode_message(raw: bytes | str) -> Message:
 
 
 def read_message(value: Any) -> Message:
-    """The same from decoded JSON. Raises ValidationError where not even the outline fits."""
+    """Reads a message from decoded JSON.
+
+    Raises ValidationError if the basic structure is invalid.
+    """
     value = _upgraded(value)
     message = salvage(Message, value, [])
     assert isinstance(message, Message)
@@ -66,7 +69,7 @@ def read_message(value: Any) -> Message:
 
 
 def decode_delta(raw: bytes | str) -> MessageDelta:
-    """Read a delta, and keep what a later version added to it."""
+    """Decodes a delta, and keeps fields that a later version added."""
     try:
         delta = _DELTA.decode(raw)
     except ValidationError:
@@ -87,12 +90,12 @@ def decode_delta(raw: bytes | str) -> MessageDelta:
 
 _Value: TypeAlias = dict[str, Any]
 
-# From a version to the next one, on decoded JSON. Version 1 is the first.
+# Upgrades decoded JSON from a version to the next one. Version 1 is the first.
 _UPGRADES: dict[int, Callable[[_Value], _Value]] = {}
 
 
 def _upgraded(value: Any) -> Any:
-    """A message of an older version as one of this version."""
+    """Returns a message of an older version, upgraded to this version."""
     meta = value.get("meta") if isinstance(value, dict) else None
     version = meta.get("schemaVersion", 1) if isinstance(meta, dict) else 1
     if not isinstance(version, int) or version not in _UPGRADES:
@@ -110,7 +113,7 @@ def _left_out(value: Any, understood: Struct) -> dict[str, Any]:
 
 
 def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> None:
-    """Name each thing that is in `before` and not in `after`, unless it says nothing."""
+    """Collects every value of `before` that is missing in `after`, except empty ones."""
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -128,7 +131,7 @@ def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> No
 
 
 def _put(value: Any, pointer: str, lost: Any) -> None:
-    """Put a thing back where it stood, if that place is still there and free."""
+    """Puts a value back at its pointer, if that place still exists and is free."""
     *way, last = (step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
     for step in way:
         if isinstance(value, dict):
@@ -152,7 +155,7 @@ def _bytes(raw: bytes | str) -> bytes:
     return raw.encode() if isinstance(raw, str) else raw
 
 
-# Made once: a replay calls them for every entry.
+# Created once: a replay calls them for every entry.
 _decode_message = msgspec.json.Decoder(Message).decode
 _encode = msgspec.json.Encoder().encode
 _DELTA: msgspec.json.Decoder[MessageDelta] = msgspec.json.Decoder(MessageDelta)

@@ -1,6 +1,6 @@
-"""The deltas of a message: what a model says, as it streams.
+"""The deltas of a message: the pieces of a model's output while it streams.
 
-One stream is one model message; `turnwire.core.assembler` puts it together.
+One stream is one model message; `turnwire.core.assembler` assembles it.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ __all__ = [
     "UsageDeltaPayload",
 ]
 
-# --- as it streams ----------------------------------------------------------------------------
+# --- deltas -------------------------------------------------------------------------------------
 
 
 class _DeltaPayload(
     Struct, frozen=True, omit_defaults=True, rename="camel", gc=False, kw_only=True
 ):
-    """What every payload may carry."""
+    """The fields that every payload may have."""
 
-    message_id: str | None = None  # the model message; ours always say it
-    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
+    message_id: str | None = None  # the model message; this server always sets it
+    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` restores them
 
 
 class StartDeltaPayload(_DeltaPayload, frozen=True):
     """The model begins a message."""
 
-    model_id: str | None  # null where the agent does not say
-    request_id: str | None  # null where the agent does not say
+    model_id: str | None  # null if the agent does not give it
+    request_id: str | None  # null if the agent does not give it
     provider: str | None = None
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
-    agent_id: str | None = None  # that sub-agent's id
+    parent_tool_use_id: str | None = None  # the tool call that started the speaking sub-agent
+    agent_id: str | None = None  # the id of that sub-agent
 
 
 class TextDeltaPayload(_DeltaPayload, frozen=True):
     """More text."""
 
     text_delta: str
-    index: int | None = None  # the block; without it neighbours of one kind are one part
-    citations: list[Any] | None = None  # more sources
+    index: int | None = None  # the block; without it, adjacent deltas of one kind form one part
+    citations: list[Any] | None = None  # further sources
 
 
 class ThinkingDeltaPayload(_DeltaPayload, frozen=True):
     """More reasoning."""
 
     text_delta: str
-    index: int | None = None  # the block; without it neighbours of one kind are one part
-    signature: str | None = None  # said once, when the block ends
+    index: int | None = None  # the block; without it, adjacent deltas of one kind form one part
+    signature: str | None = None  # sent once, when the block ends
     redacted: str | None = None
 
 
@@ -81,7 +81,7 @@ class ToolCallStartDeltaPayload(_DeltaPayload, frozen=True):
     tool_name: str
     index: int | None = None  # the block
     tool_type: str | None = None
-    asks: bool | None = None  # it is a question to a person; absent: as its tool's name says
+    asks: bool | None = None  # the call is a question to a person; absent: the tool's name decides
 
 
 class ToolCallArgsDeltaPayload(_DeltaPayload, frozen=True):
@@ -95,11 +95,11 @@ class ToolCallEndDeltaPayload(_DeltaPayload, frozen=True):
     """A tool call is complete: its arguments can be parsed."""
 
     tool_call_id: str
-    arguments: dict[str, Any] | None = None  # where the agent changed what the model wrote
+    arguments: dict[str, Any] | None = None  # if the agent changed the model's arguments
 
 
 class UsageDeltaPayload(_DeltaPayload, frozen=True):
-    """What the message consumed, once and whole."""
+    """The token usage of the whole message, sent once."""
 
     input_tokens: int
     output_tokens: int
@@ -112,17 +112,17 @@ class UsageDeltaPayload(_DeltaPayload, frozen=True):
 class DoneDeltaPayload(_DeltaPayload, frozen=True):
     """The message is complete."""
 
-    finish_reason: str  # `unknown` where the agent does not say
+    finish_reason: str  # `unknown` if the agent does not give it
     blocks: list[KeptBlock] | None = (
-        None  # what no delta kind fits; `position` is the block's index
+        None  # blocks that no delta kind fits; `position` is the block's index
     )
-    discarded_from: int | None = None  # the blocks from this index on are void
-    error: str | None = None  # the API failed and the message's words say so
-    aborted: bool = False  # cut short
+    discarded_from: int | None = None  # blocks from this index on are discarded
+    error: str | None = None  # the API failed and the message's text says so
+    aborted: bool = False  # cut off by an interrupt
 
 
 class ErrorDeltaPayload(_DeltaPayload, frozen=True):
-    """The message came to nothing."""
+    """The message failed."""
 
     error_code: str
     message: str | None = None
@@ -138,13 +138,13 @@ class _Traced(
     gc=False,
     kw_only=True,
 ):
-    """What every delta may carry."""
+    """The fields that every delta may have."""
 
     provider_raw: Raw | UnsetType = UNSET  # for debugging; nothing depends on it
 
 
 class _Delta(_Traced, frozen=True):
-    """What every delta carries."""
+    """The fields that every delta has."""
 
     run_id: str  # `conversation_id:turn_id`
     seq: int  # from 1, strictly increasing in one stream
@@ -188,25 +188,25 @@ class ToolCallEndDelta(_Delta, frozen=True, tag="tool_call_end"):
 
 
 class UsageDelta(_Delta, frozen=True, tag="usage"):
-    """Tokens."""
+    """Token usage."""
 
     payload: UsageDeltaPayload
 
 
 class DoneDelta(_Delta, frozen=True, tag="done"):
-    """The last delta of a stream that gives a message."""
+    """The last delta of a stream that results in a message."""
 
     payload: DoneDeltaPayload
 
 
 class ErrorDelta(_Delta, frozen=True, tag="error"):
-    """The last delta of a stream that gives none."""
+    """The last delta of a stream that results in no message."""
 
     payload: ErrorDeltaPayload
 
 
 class UnknownDelta(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
-    """A delta of a kind this version does not know. `encode` writes it as it came."""
+    """A delta of a kind this version does not know. `encode` writes it unchanged."""
 
 
 MessageDelta: TypeAlias = (

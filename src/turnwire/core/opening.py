@@ -1,4 +1,4 @@
-"""How following begins: where in the log, and what a connection is told about itself."""
+"""The opening of a connection: its start in the log, and its first facts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["Opening", "Start", "start_of"]
 
 
 class Start(Struct, frozen=True, gc=False):
-    """Where in the log a connection begins."""
+    """The position in the log at which a connection starts."""
 
-    after: int  # the client has everything up to this number, or wants nothing before it
-    reset: ResetReason | None = None  # why the client's copy is void, if it is
-    resumed: bool = False  # the client's place was accepted
+    after: int  # the client has all entries up to this number, or does not want them
+    reset: ResetReason | None = None  # why the client must drop its copy; None: it is valid
+    resumed: bool = False  # the client's cursor was accepted
 
 
 def start_of(
     last_sequence: int, epoch: str | None, tail: int | None = None, *, head: int, epoch_now: str
 ) -> Start:
-    """What becomes of the place that a client names (section 9)."""
+    """Returns the start of a connection for the cursor that a client sends (section 9)."""
     start = max(head - tail, 0) if tail is not None else 0
     if epoch is not None and epoch != epoch_now:
         return Start(start, "epoch")
@@ -34,13 +34,13 @@ def start_of(
 
 
 class Opening(Struct, frozen=True):
-    """What a connection is told first."""
+    """The facts that a connection receives first."""
 
     at: str  # ISO 8601, UTC
-    connection_id: str  # of this connection alone
-    client_id: str  # of this user's client, over its connections
-    epoch: str  # this incarnation of the log
+    connection_id: str  # unique for this connection
+    client_id: str  # of this user's client, the same over its connections
+    epoch: str  # the incarnation of the log
     start: Start
-    head: int  # the number of the newest entry; 0: none yet
+    head: int  # the number of the newest entry; 0 if the log is empty
     capabilities: Capabilities
     limits: Limits

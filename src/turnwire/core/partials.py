@@ -1,4 +1,4 @@
-"""Text that a block has grown to, as it is saved in case that its server dies."""
+"""Partials: the text of unfinished blocks, saved in case the server process dies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BlockName: TypeAlias = tuple[str, int]  # the id of a message, and the index of 
 
 
 class Partial(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A piece of a block that is not finished, or all that there is of the block.
+    """A piece of an unfinished block, or all of the block so far.
 
-    Half a tool call has none: it is discarded when nothing more comes of it.
+    An unfinished tool call has no partial: it is discarded if its message does not continue.
     """
 
     message_id: str
@@ -26,20 +26,20 @@ class Partial(Struct, frozen=True, omit_defaults=True, gc=False):
     kind: PartialKind
     text: str
     start: int = 0  # characters of the block before this piece
-    place: int = 0  # of the block among those that grow: the order in which they began
+    place: int = 0  # of the block among the open ones, in the order in which they began
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
-    provider: str = ""  # the agent that speaks
+    provider: str = ""  # the agent's name
     model: str | None = None
 
     @property
     def block(self) -> BlockName:
-        """The name of the block."""
+        """Returns the name of the block."""
         return self.message_id, self.index
 
 
 def cut_short(partial: Partial, session_id: str = "") -> AssistantMessage:
-    """Returns the finished block that is kept of a partial when nothing more comes."""
+    """Returns the finished block that is kept of a partial whose message does not continue."""
     whole: ContentBlock
     if partial.kind == "text":
         whole = TextBlock(partial.text, "completed")

@@ -1,4 +1,4 @@
-"""Finished blocks as parts of messages."""
+"""Converts finished blocks into parts of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["kept_block", "part_of", "token_usage", "tool_call"]
 
 
 def part_of(block: ContentBlock) -> MessagePart | None:
-    """A finished block as a part; none where no kind of part fits."""
+    """Returns a finished block as a part. Returns None if no kind of part fits."""
     match block:
         case blocks.TextBlock():
             return m.TextPart(m.TextPayload(block.text, block.citations))
@@ -40,18 +40,21 @@ def part_of(block: ContentBlock) -> MessagePart | None:
 
 
 def tool_call(block: blocks.ToolUseBlock) -> m.ToolCallPayload:
-    """A finished call as a payload. Arguments that are no object stay as the text they were."""
+    """Returns a finished call as a payload. Arguments that are not an object stay text."""
     arguments, raw = block.input, block.input_text
     if not isinstance(arguments, dict):
         if arguments is not None and raw is None:
             raw = msgspec.json.encode(arguments).decode()
         arguments = {}
-    asks = block.is_question or block.asks  # false is kept where it was said
+    asks = block.is_question or block.asks  # an explicit false is kept
     return m.ToolCallPayload(block.id, block.tool_name, arguments, raw, block.tool_type, asks=asks)
 
 
 def _result_content(content: Any) -> list[MessagePart] | dict[str, Any] | str:
-    """A result as the contract has it. A list that is not all text and pictures stays as it is."""
+    """Returns a result in the form of the contract.
+
+    A list with other items than text and images is kept.
+    """
     if isinstance(content, str | dict):
         return content
     if content is None:
@@ -64,7 +67,7 @@ def _result_content(content: Any) -> list[MessagePart] | dict[str, Any] | str:
 
 
 def _content_part(item: Any) -> MessagePart | None:
-    """An item of a result, in the shapes of the Messages API and of MCP, if a part can say it."""
+    """Returns an item of a result (Messages API or MCP) as a part. Returns None if no part fits."""
     match item:
         case {"type": "text", "text": str(text)} if len(item) == 2:
             return m.TextPart(m.TextPayload(text))
@@ -84,12 +87,12 @@ def _content_part(item: Any) -> MessagePart | None:
 
 
 def kept_block(position: int, block: ContentBlock) -> KeptBlock:
-    """A block that no part says, as it is."""
+    """Returns a block that no part can represent, unchanged."""
     return KeptBlock(position, to_json(block))
 
 
 def token_usage(usage: Usage) -> m.TokenUsage:
-    """What a model message consumed, in the contract's words."""
+    """Returns the usage of a model message in the form of the contract."""
     read, written = usage.input_tokens or 0, usage.output_tokens or 0
     cache_read, cache_written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
     total = read + written + (cache_read or 0) + (cache_written or 0)

@@ -1,4 +1,4 @@
-"""Types of pictures and of other content."""
+"""Detects and checks MIME types of images and other content."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0
 
 
 def is_concrete(mime_type: str) -> bool:
-    """Whether this is the name of one type: not `image/*`, and without parameters."""
+    """Returns whether this names one type: not `image/*`, and without parameters."""
     return _MIME.fullmatch(mime_type) is not None
 
 
 def picture_type(data: bytes) -> str | None:
-    """Returns the type that the first bytes of a picture show. None: no type that is known here."""
+    """Returns the type that the first bytes of an image show. Returns None if it is unknown."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -28,9 +28,9 @@ def picture_type(data: bytes) -> str | None:
 
 
 def true_type(mime_type: str, data: bytes) -> str | None:
-    """Returns the type to keep bytes under that are said to be this. None: that is no one type.
+    """Returns the type to store bytes under. Returns None if the declared type is not a single one.
 
-    A picture has the type that its bytes show, where they show one.
+    The type that an image's bytes show takes precedence.
     """
     name = mime_type.split(";")[0].strip().lower()
     if name.startswith("image/"):

@@ -1,4 +1,4 @@
-"""Names of tools that ask a person: only for calls that do not say themselves whether they ask."""
+"""The names of tools that ask a person, for calls that do not say whether they ask."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ __all__ = ["asked_by_name"]
 
 
 def asked_by_name(tool_name: str) -> bool:
-    """Whether a call of this tool is a question to a person rather than work.
+    """Returns whether a call of this tool is a question to a person, by the tool's name.
 
-    Calls in logs and frames of earlier versions do not say it, nor need a call of `request_input`.
+    Calls in logs and frames of earlier versions do not say it. A call of `request_input` need not.
     """
     return tool_name in ("request_input", "AskUserQuestion") or (
         tool_name.startswith("mcp__") and tool_name.endswith("__request_input")

@@ -1,4 +1,4 @@
-"""Rules for the questions of an agent: which calls can ask a person, and which cannot."""
+"""Rules for the questions of an agent: which calls may ask a person."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ __all__ = ["BadQuestion", "QuestionRules"]
 T = TypeVar("T")
 
 _WATCHED = frozenset([ev.AssistantMessage, ev.UserMessage, ev.QuestionAsked])
-_REMEMBERED = 1024  # calls: those that have a result, and those that have asked
+_REMEMBERED = 1024  # maximum number of calls to remember: with a result, and with a question
 
 
 class BadQuestion(TurnwireError):
-    """A question of an agent that no person could answer. The message says what to do instead."""
+    """A question of an agent that a person could not answer.
+
+    The message says what to do instead.
+    """
 
     code = "AGENT_ERROR"
 
 
 class QuestionRules:
-    """Follows the events of one agent session and rejects questions that cannot be asked.
+    """Follows the events of one agent session and rejects invalid questions.
 
-    Any call may ask, whatever its tool is called, if it has no result yet and has not asked before.
+    A call of any tool may ask, if it has no result yet and has not asked before.
     """
 
     def __init__(self) -> None:
@@ -37,7 +40,7 @@ class QuestionRules:
         self._asked: dict[str, None] = {}  # calls that have asked
 
     def feed(self, event: NormalizedStreamEvent) -> None:
-        """Raises BadQuestion if the event is a question that cannot be asked."""
+        """Raises BadQuestion if the event is an invalid question."""
         match event:
             case ev.AssistantMessage(content=content):
                 for block in content:
@@ -56,9 +59,9 @@ class QuestionRules:
                 pass
 
     def first_bad(self, events: Iterable[NormalizedStreamEvent]) -> tuple[int, BadQuestion] | None:
-        """Feeds events that came together. Returns the place of the first bad question, and what is wrong with it.
+        """Feeds a batch of events. Returns the position of the first bad question, and its error.
 
-        Returns None if there is none.
+        Returns None if all questions are valid.
         """
         for place, event in enumerate(events):
             if type(event) in _WATCHED:  # most events are pieces of text
@@ -86,7 +89,7 @@ class QuestionRules:
                 f"is of the tool {event.tool_name!r}, but its call was announced as "
                 f"{called.tool_name!r}. Use the same name in both."
             )
-        if event.is_question:  # its questions are in its call's input; it may wait for them again
+        if event.is_question:  # its questions are in its call's input; it may repeat them
             in_input = questions_of(called.input) if called is not None else event.questions
             if event.questions and not any(each.question for each in in_input):
                 return "has no question in the input of its call. Put its questions there as well."

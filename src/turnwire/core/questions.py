@@ -1,4 +1,4 @@
-"""How a person is asked: the questions in the input of a tool call."""
+"""Reads the questions in the input of a tool call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from turnwire.core.events import Question, QuestionOption
 
 __all__ = ["ONLY", "questions_of"]
 
-ONLY = "answer"  # the id of a question that is the only one of its tool
+ONLY = "answer"  # the id of a question that is the only one of its call
 
 
 def questions_of(tool_input: Any) -> list[Question]:
-    """The questions in the tool's input. One of several is known by its text, as its answer is."""
+    """Returns the questions in a tool's input. The id of one of several questions is its text."""
     if not isinstance(tool_input, dict):
         return []
     several = tool_input.get("questions")
@@ -30,8 +30,8 @@ def _question(item: dict[str, Any], key: str | None = None) -> Question:
         question=text,
         options=options,
         multi=item.get("multiSelect") is True,
-        # Not every agent's tool has this field: then own words are always welcome. They also are
-        # where there would be nothing to choose from.
+        # Not every agent's tool has this field: free text is then allowed. It is also allowed if
+        # the question has no options.
         free_text=item.get("free_text") is not False or not options,
         header=_text(item.get("header")),
     )

@@ -1,4 +1,4 @@
-"""A memory of what was seen last, which never grows beyond its limit."""
+"""A bounded memory of recently seen names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 __all__ = ["MAX_ENDED", "Recent"]
 
-MAX_ENDED = 256  # messages remembered after their end, for words that come late or twice
+MAX_ENDED = 256  # ended messages to remember, for late or repeated events
 
 
 class Recent:
-    """The names that were seen last, up to a number of them."""
+    """The most recently seen names, up to a limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        # A plain dict is slow to say which name is its oldest, once many have gone.
+        # A plain dict finds its oldest key slowly after many deletions.
         self._names: OrderedDict[Any, None] = OrderedDict()
 
     def __contains__(self, name: Any) -> bool:
@@ -27,7 +27,7 @@ class Recent:
             self._names.popitem(last=False)
 
     def is_new(self, name: Any) -> bool:
-        """Whether the name was not seen before. It is now."""
+        """Remembers a name. Returns whether it was new."""
         if name in self._names:
             return False
         self.add(name)

@@ -1,6 +1,6 @@
-"""Builds the view: what a person sees, out of the few things that any dialect can tell of it.
+"""Builds the view of a conversation from operations that any dialect can call.
 
-No operation costs more in a long conversation than in a short one. Only `view` looks at everything.
+The cost of an operation does not depend on the length of the conversation, except for `view`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["BlockBuilder", "MessageBuilder", "ViewBuilder"]
 
 
 class ViewBuilder:
-    """Everything on the screen, changed step by step."""
+    """The view of a conversation, changed step by step."""
 
     def __init__(self) -> None:
         self.epoch: str | None = None
@@ -27,7 +27,7 @@ class ViewBuilder:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything but the place in the log."""
+        """Drops everything except the cursor in the log."""
         self.status: Status | None = None
         self.plan: list[Any] = []
         self.title: str | None = None
@@ -40,11 +40,11 @@ class ViewBuilder:
         self._messages: dict[tuple[Voice, str], MessageBuilder] = {}
         self._growing: dict[tuple[Voice, str], tuple[MessageBuilder, int]] = {}
         self._cards: dict[str, Card] = {}
-        self._running: dict[str, Card] = {}  # those that show what they print, or for how long
+        self._running: dict[str, Card] = {}  # tools with output or elapsed time
         self._count = 0
 
     def forget_growing(self) -> None:
-        """Forget all that is not finished, and what running tools have printed."""
+        """Drops all unfinished blocks, and the output of running tools."""
         for voice, block_id in list(self._growing):
             self.discard(voice, block_id)
         for card in self._running.values():
@@ -54,16 +54,16 @@ class ViewBuilder:
     # --- messages -----------------------------------------------------------------------------
 
     def add(self, message: MessageView) -> None:
-        """A message that is whole: a person's, or something that happened."""
+        """Adds a complete message: a person's, or an event."""
         self._count += 1
         self._speech(message.parent_tool_use_id).placed.append((self._count, message))
 
     def find(self, voice: Voice, message_id: str) -> MessageBuilder | None:
-        """The assistant message with this id, if there is one."""
+        """Returns the assistant message with this id. Returns None if it does not exist."""
         return self._messages.get((voice, message_id))
 
     def message(self, about: MessageView) -> MessageBuilder:
-        """The assistant message with this id; if there is none, a placeholder for it."""
+        """Returns the assistant message with this id; creates a placeholder if necessary."""
         key = (about.parent_tool_use_id, about.id)
         found = self._messages.get(key)
         if found is None:
@@ -73,11 +73,11 @@ class ViewBuilder:
         return found
 
     def call(self, message: MessageBuilder, message_id: str) -> None:
-        """From now on the message is found under this id too."""
+        """Registers another id for the message."""
         self._messages[message.about.parent_tool_use_id, message_id] = message
 
     def place(self, message: MessageBuilder) -> None:
-        """The message gets its place, after all that have theirs, unless it has one."""
+        """Places the message after all placed ones, unless it is placed already."""
         if not message.has_place:
             speech = self._speech(message.about.parent_tool_use_id)
             del speech.growing[message.order]
@@ -95,7 +95,10 @@ class ViewBuilder:
     # --- blocks -------------------------------------------------------------------------------
 
     def start(self, message: MessageBuilder, index: int, block: BlockView) -> BlockBuilder:
-        """A block begins to grow. It takes the place of what has grown there, or under its id."""
+        """Starts an unfinished block.
+
+        It replaces the unfinished block at its index or with its id.
+        """
         self._move(message, block.id)
         begun = BlockBuilder(block)
         self._put(message, index, begun)
@@ -105,7 +108,7 @@ class ViewBuilder:
     def finish(
         self, message: MessageBuilder, index: int, block: BlockView, about: MessageView
     ) -> None:
-        """A block is finished. What the message is follows from finished blocks alone."""
+        """Finishes a block. The fields of the message come from finished blocks only."""
         self._move(message, block.id)
         self._put(message, index, BlockBuilder(block, True, block.status))
         self.place(message)
@@ -122,7 +125,7 @@ class ViewBuilder:
             )
 
     def discard(self, voice: Voice, block_id: str) -> None:
-        """A growing block will never be finished; nor is its message shown without any block."""
+        """Removes a block that will never be finished, and its message if it has no other block."""
         message = self._release(voice, block_id)
         if message is not None:
             self.drop_if_empty(message)
@@ -131,7 +134,7 @@ class ViewBuilder:
                 card.output = card.elapsed = None
 
     def drop_if_empty(self, message: MessageBuilder) -> None:
-        """A message without blocks goes, unless it has its place; there it is only not shown."""
+        """Removes a message without blocks; if it is placed, it is only hidden."""
         if not message.blocks and not message.is_open and not message.has_place:
             voice, message_id = message.about.parent_tool_use_id, message.about.id
             del self._speech(voice).growing[message.order]
@@ -144,13 +147,16 @@ class ViewBuilder:
         message.blocks[index] = block
 
     def _move(self, message: MessageBuilder, block_id: str) -> None:
-        """A block id is one block: what has grown under it elsewhere was this one."""
+        """Removes an unfinished block with this id from another message: a block id is unique."""
         left = self._release(message.about.parent_tool_use_id, block_id)
         if left is not None and left is not message:
             self.drop_if_empty(left)
 
     def _release(self, voice: Voice, block_id: str) -> MessageBuilder | None:
-        """Take away what has grown under this id; the message it was in, if it was."""
+        """Removes the unfinished block with this id.
+
+        Returns its message, or None if none had it.
+        """
         grown = self._growing.pop((voice, block_id), None)
         if grown is None:
             return None
@@ -161,7 +167,7 @@ class ViewBuilder:
     # --- tools --------------------------------------------------------------------------------
 
     def progress(self, tool_use_id: str, output: str | None, elapsed: float | None = None) -> None:
-        """A tool runs, and may have printed something. When its result is there, that is over."""
+        """Records output or elapsed time of a running tool; ignored once its result exists."""
         card = self._card(tool_use_id)
         if card.result is not None:
             return
@@ -174,7 +180,7 @@ class ViewBuilder:
                 card.output.append(output)
 
     def result(self, tool_use_id: str, result: ResultView) -> bool:
-        """What a tool gave back, the first time. Whether it was."""
+        """Records the first result of a tool. Returns whether it was the first."""
         card = self._card(tool_use_id)
         if card.result is not None:
             return False
@@ -184,18 +190,21 @@ class ViewBuilder:
         return True
 
     def result_of(self, tool_use_id: str) -> ResultView | None:
-        """What a tool gave back, also where its call is not shown."""
+        """Returns the result of a tool, even if its call is not shown.
+
+        Returns None if it has none.
+        """
         card = self._cards.get(tool_use_id)
         return card.result if card else None
 
     def ask(self, request: OpenRequest) -> None:
-        """A tool call waits for a person."""
+        """Records that a tool call waits for a person."""
         self._requests[request.request_id] = request
         self._tool_of_request[request.request_id] = request.tool_use_id
         self._card(request.tool_use_id).request = RequestView(request.request_id, request.kind)
 
     def resolve(self, request_id: str, **ended: Any) -> None:
-        """A request has ended. Its card shows how, unless it shows a later request by now."""
+        """Records the end of a request, unless its card shows a later request already."""
         self._requests.pop(request_id, None)
         card = self._cards.get(self._tool_of_request.pop(request_id, ""))
         if card is not None and card.request is not None and card.request.request_id == request_id:
@@ -210,7 +219,7 @@ class ViewBuilder:
     # --- turns and state ------------------------------------------------------------------------
 
     def end_turn(self, turn_id: int, end: TurnEnd) -> None:
-        """A turn is over, which counts once."""
+        """Records the end of a turn, once."""
         if turn_id in self._turns:
             return
         self._turns[turn_id] = TurnView(turn_id, end)
@@ -218,17 +227,17 @@ class ViewBuilder:
 
     @property
     def turns(self) -> int:
-        """How many turns are over."""
+        """Returns the number of ended turns."""
         return len(self._turns)
 
     def set_status(self, status: Status) -> None:
-        """The state, whole. A title or a total that it does not tell is still as it was told."""
+        """Replaces the status. A title or totals that it does not contain stay unchanged."""
         self.status = status
         self._requests = {request.request_id: request for request in status.requests}
         self.tell(status.title, status.totals)
 
     def tell(self, title: str | None, totals: Totals | None) -> None:
-        """The title and the totals, where they are told. An empty title is none any more."""
+        """Sets the title and the totals, unless None. An empty title removes the title."""
         if title is not None:
             self.title = title or None
         if totals is not None:
@@ -237,7 +246,7 @@ class ViewBuilder:
     # --- the view -------------------------------------------------------------------------------
 
     def view(self) -> View:
-        """Everything on the screen."""
+        """Returns the complete view."""
         status = self.status
         if status is not None:
             status = structs.replace(status, requests=list(self._requests.values()))

@@ -1,6 +1,6 @@
-"""Text that can be written: a lone surrogate is no character, and UTF-8 has no bytes for it.
+"""Replaces lone surrogates in text, which UTF-8 cannot encode.
 
-The log and the wire mend it in the same way, so that what is sent is what was written.
+The log and the wire use the same replacement, so that sent and stored text are equal.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def clean(text: str) -> str: ...
 @overload
 def clean(text: str | None) -> str | None: ...
 def clean(text: str | None) -> str | None:
-    """The text with U+FFFD in place of each lone surrogate."""
+    """Returns the text with U+FFFD in place of each lone surrogate."""
     if text is None or text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def writable(thing: T) -> T:
-    """The very same thing, or one that has clean text wherever it had other."""
+    """Returns the same object, or a copy with clean text if some text was not encodable."""
     try:
         _encode(thing)
     except UnicodeEncodeError:
@@ -40,12 +40,12 @@ def writable(thing: T) -> T:
 
 
 def json_text(thing: Any) -> str:
-    """Anything that msgspec can write, as JSON."""
+    """Returns any value that msgspec can encode as JSON text."""
     return encode_clean(_encode, thing).decode()
 
 
 def encode_clean(encode: Callable[[T], bytes], thing: T) -> bytes:
-    """What `encode` makes of it, also where it holds lone surrogates."""
+    """Returns the encoded value; replaces lone surrogates if necessary."""
     try:
         return encode(thing)
     except UnicodeEncodeError:

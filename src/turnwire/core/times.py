@@ -1,4 +1,4 @@
-"""Times as numbers and as text. No clock here: a time always comes from outside."""
+"""Converts times between numbers and text. Reads no clock: the caller supplies every time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["iso", "ms_of"]
 _DAY = 86_400_000
 
 
-@lru_cache(maxsize=16)  # everything that happens at once has the same time
+@lru_cache(maxsize=16)  # simultaneous events share one time
 def iso(ms: int) -> str:
-    """Milliseconds since 1970, as ISO 8601 in UTC with `Z`."""
+    """Returns milliseconds since 1970 as ISO 8601 in UTC with `Z`."""
     days, rest = divmod(ms, _DAY)
     year, month, day = _date(days)
     seconds, ms = divmod(rest, 1000)
@@ -21,7 +21,7 @@ def iso(ms: int) -> str:
 
 
 def _date(days: int) -> tuple[int, int, int]:
-    """The civil date, counted in years that begin in March, so that a leap day is the last day."""
+    """Returns the civil date. Years are counted from March, so that a leap day is the last day."""
     era, day_of_era = divmod(days + 719_468, 146_097)  # an era is 400 years
     year_of_era = (
         day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
@@ -34,7 +34,7 @@ def _date(days: int) -> tuple[int, int, int]:
 
 
 def ms_of(text: str) -> int:
-    """The opposite, of a text that `iso` wrote."""
+    """Returns the milliseconds since 1970 of a text that `iso` wrote."""
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
     hour, minute, second, ms = (
         int(text[11:13]),

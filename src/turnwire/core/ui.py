@@ -1,4 +1,4 @@
-"""UI events: what a front end consumes, and the adapter that makes them from normalized events."""
+"""UI events for front ends, and the adapter that makes them from normalized events."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ __all__ = [
 
 
 class UiEvent(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str, gc=False):
-    """What every UI event carries."""
+    """The fields that every UI event has."""
 
-    provider: str  # the agent that speaks
+    provider: str  # the agent's name
     session_id: str  # the agent's own session
-    parent_tool_use_id: str | None  # the tool call whose sub-agent speaks; null: the agent itself
-    agent_id: str | None  # that sub-agent's id
+    parent_tool_use_id: str | None  # the sub-agent's tool call; null: the agent itself
+    agent_id: str | None  # the id of that sub-agent
 
 
 class UiMessageStart(UiEvent, frozen=True):
-    """A message begins: make room for it."""
+    """A message begins."""
 
     message_id: str
     model: str | None = None
@@ -53,7 +53,7 @@ class UiBlockStart(UiEvent, frozen=True):
     """A block other than a tool call begins."""
 
     message_id: str
-    index: int  # the block's place in its message
+    index: int  # the block's position in its message
     block: ContentBlock
 
 
@@ -81,7 +81,7 @@ class UiToolStart(UiEvent, frozen=True):
     tool_id: str
     tool_name: str
     tool_type: str
-    input: Any = None  # where it is known at once
+    input: Any = None  # if it is known at once
 
 
 class UiToolInputDelta(UiEvent, frozen=True):
@@ -101,24 +101,24 @@ class UiBlockStop(UiEvent, frozen=True):
 
 
 class UiToolProgress(UiEvent, frozen=True):
-    """A tool runs: what it printed since the last one, or only that it is alive."""
+    """A tool is running: its new output, or only a heartbeat."""
 
     message_id: str | None
-    index: int | None  # the tool's own block; null where nobody saw it start
+    index: int | None  # the tool's own block; null if its start was not seen
     tool_id: str
-    output_preview: str | None = None  # what it printed since the last one
+    output_preview: str | None = None  # output since the last event
     elapsed_seconds: float | None = None
 
 
 class UiToolComplete(UiEvent, frozen=True):
-    """A tool gave its result."""
+    """A tool has returned its result."""
 
     message_id: str | None
-    index: int | None  # the tool's own block; null where nobody saw it start
+    index: int | None  # the tool's own block; null if its start was not seen
     tool_id: str
     result: Any
     is_error: bool
-    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
+    details: Raw | UnsetType = UNSET  # the tool's structured result, if the agent gives one
 
 
 class UiMessageComplete(UiEvent, frozen=True):
@@ -131,26 +131,26 @@ class UiMessageComplete(UiEvent, frozen=True):
 
 
 class UiAssistantMessage(UiEvent, frozen=True):
-    """Finished blocks; they take the place of what was streamed for them."""
+    """Finished blocks; they replace the streamed ones."""
 
     message_id: str
-    index: int  # the place of the first of these blocks
+    index: int  # the position of the first of these blocks
     content: list[ContentBlock]
     model: str | None = None
-    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
-    aborted: bool = False  # cut short by an interrupt
+    error: str | None = None  # the API failed and the text says so: `rate_limit`, ...
+    aborted: bool = False  # cut off by an interrupt
 
 
 class UiUserMessage(UiEvent, frozen=True):
-    """Something said to the model. Tool results are not in it: they come as UiToolComplete."""
+    """A message to the model, without tool results, which come as UiToolComplete."""
 
     content: list[ContentBlock]
-    origin: ev.UserOrigin  # whose words these are
-    uuid: str | None = None  # the agent's id of this very frame
+    origin: ev.UserOrigin  # the author
+    uuid: str | None = None  # the agent's id of this frame
 
 
 class UiResultMessage(UiEvent, frozen=True):
-    """The figures of a turn."""
+    """Usage, cost and duration of a turn."""
 
     subtype: str
     is_error: bool
@@ -172,14 +172,14 @@ class UiError(UiEvent, frozen=True):
     """Something failed."""
 
     message: str
-    code: str | None = None  # the agent's word for it: `api_error`, ...
+    code: str | None = None  # the agent's error code: `api_error`, ...
 
 
 class UiSystemMessage(UiEvent, frozen=True):
-    """News about the session, for the front ends that want it."""
+    """News about the session."""
 
     subtype: str
-    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    data: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
 UiStreamEvent: TypeAlias = (
@@ -204,11 +204,14 @@ UiEvents = list[UiStreamEvent]
 
 
 class UiStreamAdapter:
-    """Normalized events in, UI events out. Remembers little: where each running tool's block is."""
+    """Converts normalized events into UI events.
+
+    Keeps only the block index of each running tool.
+    """
 
     def __init__(self) -> None:
         self._tools: dict[str, tuple[str, int]] = {}
-        self._told: set[str] = set()  # this turn's tools whose streamed result has gone out
+        self._told: set[str] = set()  # this turn's tools whose streamed result was emitted
         self._handlers: dict[type, Callable[[Any], UiEvents]] = {
             ev.ContentDelta: self._content_delta,
             ev.ContentStarted: self._content_started,
@@ -224,7 +227,7 @@ class UiStreamAdapter:
             ev.SessionInit: self._session_init,
             **dict.fromkeys(ev.SYSTEM_EVENTS, self._system_event),
             ev.UnknownEvent: self._unknown,
-            # Turns, plans, usage and requests have doors of their own in each protocol.
+            # Each protocol has its own messages for turns, plans, usage and requests.
             ev.TurnStarted: self._nothing,
             ev.TurnCompleted: self._nothing,
             ev.UsageUpdated: self._nothing,
@@ -235,18 +238,18 @@ class UiStreamAdapter:
         }
 
     def feed(self, event: NormalizedStreamEvent) -> UiEvents:
-        """The UI events that one normalized event means, in order."""
+        """Returns the UI events of one normalized event, in order."""
         return self._handlers[type(event)](event)
 
     def feed_all(self, events: Iterable[NormalizedStreamEvent]) -> UiEvents:
-        """The same for events that are there together, which is faster."""
+        """Returns the UI events of several normalized events; faster than one by one."""
         handlers = self._handlers
         return [shown for event in events for shown in handlers[type(event)](event)]
 
     def _nothing(self, e: NormalizedStreamEvent) -> UiEvents:
         return []
 
-    # --- a message as it grows ----------------------------------------------------------------
+    # --- streamed messages ----------------------------------------------------------------------
 
     def _message_started(self, e: ev.MessageStarted) -> UiEvents:
         return [
@@ -258,7 +261,7 @@ class UiStreamAdapter:
     def _content_started(self, e: ev.ContentStarted) -> UiEvents:
         block = e.block
         if isinstance(block, ToolResultBlock):
-            return []  # a tool of the model's provider; its result goes out when it is complete
+            return []  # a tool of the model's provider; its result is emitted when it is complete
         if not isinstance(block, ToolUseBlock):
             return [
                 UiBlockStart(
@@ -288,7 +291,7 @@ class UiStreamAdapter:
         ]
 
     def _content_delta(self, e: ev.ContentDelta) -> UiEvents:
-        # The event that comes a thousand times.
+        # The most frequent event.
         kind = e.kind
         if kind == "text":
             return [
@@ -344,7 +347,7 @@ class UiStreamAdapter:
     def _content_completed(self, e: ev.ContentCompleted) -> UiEvents:
         if isinstance(e.block, ToolResultBlock):
             if e.block.tool_use_id not in self._tools:
-                return []  # the finished message has said it already
+                return []  # contained in the finished message already
             self._told.add(e.block.tool_use_id)
             return [self._complete(e.block, e)]
         return [
@@ -389,7 +392,7 @@ class UiStreamAdapter:
         if len(e.content) == 1 and type(e.content[0]) is TextBlock:
             return [_assistant(e, e.index, e.content)]  # the usual frame
         out: UiEvents = []
-        run: list[ContentBlock] = []  # neighbours, so that one index places them all
+        run: list[ContentBlock] = []  # adjacent blocks, placed by the index of the first
         start = e.index
         for index, block in enumerate(e.content, e.index):
             if isinstance(block, ToolResultBlock):
@@ -437,7 +440,7 @@ class UiStreamAdapter:
             block.details,
         )
 
-    # --- around it ----------------------------------------------------------------------------
+    # --- progress, results and news -------------------------------------------------------------
 
     def _tool_progress(self, e: ev.ToolProgress) -> UiEvents:
         message_id, index = self._tools.get(e.tool_use_id, (None, None))
@@ -507,5 +510,5 @@ def _assistant(e: ev.AssistantMessage, index: int, run: list[ContentBlock]) -> U
 
 
 def _who(e: ev.Event) -> tuple[str, str, str | None, str | None]:
-    """What every event carries. The frequent ones write it out, which is faster."""
+    """Returns the fields that every event has. Frequent events repeat this inline for speed."""
     return e.provider, e.session_id, e.parent_tool_use_id, e.agent_id

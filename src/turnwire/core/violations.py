@@ -1,4 +1,4 @@
-"""Broken rules, as every check of a recording tells them."""
+"""Violations that the checks of a recording report."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 __all__ = ["Violation", "Violations"]
 
-_KEPT = 1000  # kept one by one; a file that is no recording at all has millions
+_KEPT = 1000  # maximum number kept; a file that is not a recording has millions
 
 
 class Violation(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A broken rule."""
+    """A violated rule."""
 
     code: str
     line: int
@@ -18,18 +18,18 @@ class Violation(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Violations:
-    """The first of them one by one; all of them counted."""
+    """Counts violations, and keeps the first of them."""
 
     def __init__(self) -> None:
         self.count = 0
         self._kept: list[Violation] = []
 
     def add(self, code: str, line: int, message: str) -> None:
-        """Note one."""
+        """Adds a violation."""
         self.count += 1
         if len(self._kept) < _KEPT:
             self._kept.append(Violation(code, line, message))
 
     def in_order(self) -> list[Violation]:
-        """Those that were kept, by line."""
+        """Returns the kept violations, ordered by line."""
         return sorted(self._kept, key=lambda violation: violation.line)

@@ -1,4 +1,4 @@
-"""Runs conversations: one at a time does one thing, all of them at once, nothing lost in between."""
+"""Runs conversations concurrently; each handles its inputs in order, and commits each step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnwire.lazy import fetcher
 
-# Who only looks at what is kept (`turnwire list`) needs a small part of this, and no engine.
+# Imported on first use: a command that only reads the store (`turnwire list`) needs no engine.
 if TYPE_CHECKING:
     from turnwire.engine.actor.commands import Answer
     from turnwire.engine.engine import Engine
@@ -25,7 +25,7 @@ _HOME = {
     "Talk": "turnwire.engine.talk",
 }
 
-if not TYPE_CHECKING:  # or every misspelt name would pass for Any
+if not TYPE_CHECKING:  # or type checkers would accept every misspelt name
     __getattr__ = fetcher(__name__, _HOME)
 
 

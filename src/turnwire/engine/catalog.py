@@ -1,4 +1,4 @@
-"""Conversations as the store has them: begun, found, forked, deleted."""
+"""The conversations of the store: created, found, forked and deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("turnwire")
 
 
 class Conversations:
-    """Those of one store. None of this needs one to be alive."""
+    """The conversations of one store. None of these operations starts an agent."""
 
     def __init__(
         self, store: Store, agents: KnownAgents, clock: Clock, new_id: Callable[[], str]
@@ -46,7 +46,7 @@ class Conversations:
     async def begin(
         self, wish: NewConversation, options: Mapping[str, Any] | Struct | None, rules: Options
     ) -> ConversationRow:
-        """A new one, with the agent's own `options`. Raises Refused, also if its id is taken."""
+        """Creates a conversation. `options` are the agent's. Raises Refused if its id is taken."""
         new = valid(_beginning(wish, self._agents.usable(wish.agent), options, rules))
         reach(CrashPoint.CREATES)
         try:
@@ -58,7 +58,7 @@ class Conversations:
         return row
 
     async def find(self, conversation_id: str) -> ConversationRow:
-        """One that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
+        """Returns an existing conversation. Raises Refused with CONVERSATION_NOT_FOUND."""
         row = await self._store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -74,7 +74,7 @@ class Conversations:
         user: str | None,
         permission_modes: Sequence[str] | None = None,
     ) -> ConversationRow:
-        """One that begins with another's log, up to and with an entry; see `Engine.fork`."""
+        """Creates a conversation that begins with another one's log; see `Engine.fork`."""
         row = await self.find(conversation_id)
         if not self._agents.usable(row.agent).capabilities.forks:
             raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
@@ -95,10 +95,10 @@ class Conversations:
         return made
 
     async def delete(self, conversation_id: str, *, by: str | None) -> str | None:
-        """Delete everything of it. Raises Refused with CONVERSATION_NOT_FOUND.
+        """Deletes a conversation. Raises Refused with CONVERSATION_NOT_FOUND.
 
-        Returns what is left of the agent's own record, and why; None: nothing is. The record goes
-        first: the next delete after a crash then deletes the rest.
+        Returns what is left of the agent's own record, and why. Returns None if nothing is left.
+        The record is deleted first, so a delete after a crash can still delete the rest.
         """
         left = await self._forget_session(conversation_id)
         at = iso(self._clock.now())
@@ -115,21 +115,19 @@ class Conversations:
         try:
             row = await self.find(conversation_id)
         except Damaged:
-            return "What the agent has kept is not known: the conversation cannot be read."
+            return "The agent's session could not be removed: the conversation cannot be read."
         agent = self._agents.get(row.agent)
-        session = row.native_session_id if row.owns_session else None  # else it is a person's own
+        session = row.native_session_id if row.owns_session else None  # else it belongs to a person
         if session is not None:
             others = {*await self._store.users_of_session(session)} - {conversation_id}
             session = None if others else session
         if agent is None and session is not None:
-            return f"The agent {row.agent} is not here. It may have kept its session {session}."
+            return f"The agent {row.agent} does not exist here. Its session {session} may be left."
         if not isinstance(agent, ForgetsSessions):
             return None
         try:
             await agent.forget(conversation_id, session)
-        except (
-            Exception
-        ) as failure:  # an agent may be anybody's: its files do not keep the rest here
+        except Exception as failure:  # a defect of an agent must not stop the deletion
             return f"The agent {row.agent} could not remove its session {session}: {failure}"
         return None
 
@@ -140,9 +138,9 @@ def _beginning(
     options: Mapping[str, Any] | Struct | None,
     rules: Options,
 ) -> NewConversation:
-    """What is wished for, if the agent can do it, with the state that it begins with."""
+    """Returns the conversation with its first state. Raises Refused if the agent cannot do it."""
     if not isinstance(rules, Options):
-        raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
+        raise Refused("INVALID_PAYLOAD", "`rules` must be of the type Options.")
     able = agent.capabilities
     if wish.model is not None:
         check_model(able, wish.model)

@@ -1,4 +1,4 @@
-"""The real time."""
+"""The clock of the machine: the time, and timers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from turnwire.ports import Timer
 
 __all__ = ["SystemClock"]
 
-_LOOK_AGAIN = 60.0  # seconds; the clock may have been set while we slept
+_LOOK_AGAIN = 60.0  # seconds; the clock may be set while a timer waits
 
 
 class SystemClock:
-    """The machine's clock. A timer holds also when the clock jumps: it looks again every minute."""
+    """The machine's clock. A timer checks it every minute, in case the clock is set."""
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
+        """Returns the milliseconds since 1970."""
         return time.time_ns() // 1_000_000
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
-        """Run this when the time has come; returns what cancels it."""
+        """Calls `run` at a time of day. Returns a function that cancels the call."""
         loop = asyncio.get_running_loop()
         handle: asyncio.TimerHandle
 
@@ -38,5 +38,5 @@ class SystemClock:
         return lambda: handle.cancel()
 
     def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
-        """Run this when so much time has passed; returns what cancels it."""
+        """Calls `run` after a duration. Returns a function that cancels the call."""
         return asyncio.get_running_loop().call_later(max(milliseconds, 0) / 1000, run).cancel

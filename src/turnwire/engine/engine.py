@@ -1,4 +1,4 @@
-"""Many conversations on one store: they come to life when something happens, and go again."""
+"""The engine: creates, opens, runs and follows the conversations of one store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from turnwire.core.status import Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.sent import Sent
-from turnwire.engine.actor.actor import Live
+from turnwire.engine.actor.actor import Actor
 from turnwire.engine.actor.budget import UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask
 from turnwire.engine.actor.shared_answers import SharedAnswers
@@ -63,7 +63,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    """Conversations of any number of agents, on one store.
+    """Runs conversations with any number of agents on one store.
 
     async with Engine(store, {"demo": DemoAgent()}) as engine:
         talk = await engine.create("demo")
@@ -81,7 +81,7 @@ class Engine:
         new_id: Callable[[], str] | None = None,
         changed: Callable[[str, str | None], None] | None = None,
     ) -> None:
-        """`changed` is called with each conversation that has changed here, and its user."""
+        """`changed` is called with the id and the user of each conversation that has changed."""
         self.store = store
         self.agents = agents
         self.settings = settings or EngineSettings()
@@ -135,13 +135,13 @@ class Engine:
         await self.stop()
 
     async def start(self) -> None:
-        """Find what a crash has left, and make it true again."""
+        """Recovers the conversations that a crash has left, and watches for more of them."""
         await self._left_behind.recover()
         self._background.run(self._connections.forget_the_dead())
         self._left_behind.watch()
 
     async def stop(self) -> None:
-        """End every agent; the log says truthfully what became of their turns."""
+        """Ends every agent and writes the end of its turn into the log."""
         self._left_behind.stop()
         await self._ownership.stop()
         await self._following.stop()
@@ -153,10 +153,10 @@ class Engine:
         claim: Claim,
         lease: Lease,
         channel: Channel,
-        ended: Callable[[Live], None],
+        ended: Callable[[Actor], None],
         partials: list[Partial],
-    ) -> Live:
-        return Live(
+    ) -> Actor:
+        return Actor(
             row,
             claim,
             lease,
@@ -195,7 +195,7 @@ class Engine:
         rules: Options | None = None,
         native_session_id: str | None = None,
     ) -> Talk:
-        """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
+        """Creates a conversation with one agent. Raises Refused, also if its id is taken."""
         wish = NewConversation(
             conversation_id or self.new_id(),
             agent,
@@ -211,7 +211,7 @@ class Engine:
         return Talk(self, row)
 
     async def open(self, conversation_id: str) -> Talk:
-        """A conversation that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
+        """Returns an existing conversation. Raises Refused with CONVERSATION_NOT_FOUND."""
         return Talk(self, await self._conversations.find(conversation_id))
 
     async def fork(
@@ -224,11 +224,13 @@ class Engine:
         user: str | None = None,
         permission_modes: Sequence[str] | None = None,
     ) -> Talk:
-        """Another conversation that begins with this one's log, up to and with an entry.
+        """Creates a conversation that begins with another one's log, up to and with `at_sequence`.
 
-        None: as far as it is whole. `permission_modes`: those that it may have; instead of another
-        one it has the agent's own. Raises Refused: NOT_A_FORK_POINT names the nearest places where
-        it is, NOT_SUPPORTED says that the agent cannot begin in the middle.
+        `at_sequence`: None means the newest entry at which a fork is possible. `permission_modes`:
+        modes that the fork may keep; any other mode is replaced by the agent's default.
+
+        Raises Refused. NOT_A_FORK_POINT names the nearest possible entries. NOT_SUPPORTED means
+        that the agent cannot continue from an entry.
         """
         row = await self._conversations.fork(
             conversation_id,
@@ -241,27 +243,27 @@ class Engine:
         return Talk(self, row)
 
     async def end(self, conversation_id: str, *, reason: str = "server_stopped") -> None:
-        """End what runs in a conversation, as if the server stopped; it can be woken again.
+        """Ends the agent and the turn of a conversation, as if the server stopped.
 
-        `reason`: what the log says of it. `archived` is another.
+        The conversation can be woken again. `reason` is written into the log, such as `archived`.
         """
-        live = self.alive.get(conversation_id)
-        if live is not None:
-            await live.stop(reason)
+        actor = self.alive.get(conversation_id)
+        if actor is not None:
+            await actor.stop(reason)
 
     async def look_after(self, conversation_id: str) -> None:
-        """Make a conversation true that was put into the archive, or taken back from it.
+        """Recovers a conversation after it was archived, or taken out of the archive.
 
-        In the archive nothing goes on by itself: its queue is held, and no deadline is watched.
+        While a conversation is archived, its queue is held and its deadlines are ignored.
         """
-        with suppress(Owned, Refused):  # another process sees to it, or its agent is not here
+        with suppress(Owned, Refused):  # another process owns it, or its agent is unavailable
             self._ownership.rest(await self._ownership.wake(conversation_id))
 
     async def remove(self, conversation_id: str, *, by: str | None = None) -> str | None:
-        """End what runs in it, and delete it, with the agent's own record of its session.
+        """Ends and deletes a conversation, with the agent's own record of its session.
 
-        Returns what is left of that record, and why; None: nothing is. Raises Refused with
-        CONVERSATION_NOT_FOUND.
+        Returns what is left of that record, and why. Returns None if nothing is left. Raises
+        Refused with CONVERSATION_NOT_FOUND.
         """
         await self.end(conversation_id, reason="deleted")
         return await self._conversations.delete(conversation_id, by=by)
@@ -269,17 +271,17 @@ class Engine:
     # --- agents -------------------------------------------------------------------------------
 
     def unavailable(self, name: str) -> str | None:
-        """Why an agent cannot be used now, and what to do about it."""
+        """Returns why an agent is unavailable, and what to do. Returns None if it is available."""
         return self._agents.unavailable(name)
 
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
-        """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
+        """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is missing."""
         return self._agents.check_able(row.agent, command)
 
     def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
-        """What can be asked of this agent; little, if it is not here.
+        """Returns the commands and choices that this agent offers; few if it does not exist.
 
-        `is_owner`: by the owner of the data, or by a program of theirs.
+        `is_owner`: for the owner of the data, or for a program of the owner.
         """
         return self._agents.capabilities(name, is_owner=is_owner)
 
@@ -288,9 +290,10 @@ class Engine:
     def follow(
         self, row: ConversationRow, place: Place, client_id: str, user: str | None = None
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.fanout.follow`.
+        """Yields the log after a place, then live messages; see `turnwire.engine.fanout.follow`.
 
-        Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
+        Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if the conversation was
+        deleted.
         """
         return self._following.follow(row, place, client_id, user)
 
@@ -307,11 +310,10 @@ class Engine:
         protocol: WireProtocol = V2,
         is_owner: bool = True,
     ) -> AsyncGenerator[Any, None]:
-        """The first messages for a follower of one's own, who gets what follows by themselves.
+        """Subscribes a follower and yields its first messages; later ones go to the follower.
 
-        `reached` says the newest entry that they were sent, `is_owner` whether the data is theirs.
-        To be ended with `detach`, also where
-        this was not read to its end.
+        `reached` returns the newest entry that the follower was sent. `is_owner`: the follower is
+        the owner of the data. Call `detach` at the end, also if not all messages were read.
         """
         return self._following.attach(
             row,
@@ -326,38 +328,38 @@ class Engine:
         )
 
     def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
-        """They follow no longer."""
+        """Ends the subscription of a follower."""
         self._following.detach(conversation_id, follower, connection_id)
 
-    # --- how it is now ------------------------------------------------------------------------
+    # --- current state ------------------------------------------------------------------------
 
     @property
-    def alive(self) -> Mapping[str, Live]:
-        """The conversations that this process owns and works on, by their ids."""
+    def alive(self) -> Mapping[str, Actor]:
+        """The conversations that this process owns and runs, by id."""
         return self._ownership.alive
 
     async def budget_of(self, user: str | None) -> UserBudget | None:
-        """What a user may spend and has spent, as the ledger has it; none: there is no limit."""
+        """Returns what a user may spend and has spent. Returns None if there is no limit."""
         return await self._budgets.budget_of(user)
 
     async def status(self, conversation_id: str) -> Status:
-        """A conversation's small state, as it is now."""
-        live = self.alive.get(conversation_id)
-        if live is not None:
-            return status_of(live.state)
+        """Returns the current status of a conversation."""
+        actor = self.alive.get(conversation_id)
+        if actor is not None:
+            return status_of(actor.state)
         row = await self._conversations.find(conversation_id)
         return status_of(as_it_is(row, self.clock.now()))
 
     def running_turn(self, conversation_id: str) -> Turn | None:
-        """The turn that runs or waits in a conversation, if this process has it."""
-        live = self.alive.get(conversation_id)
-        return live.state.turn if live is not None else None
+        """Returns the current turn of a conversation. Returns None if this process has none."""
+        actor = self.alive.get(conversation_id)
+        return actor.state.turn if actor is not None else None
 
     async def wake(self, conversation_id: str) -> Status:
-        """Take a conversation over, and make it true. Raises Owned."""
+        """Takes a conversation over and recovers it. Raises Owned."""
         return status_of((await self._ownership.wake(conversation_id)).state)
 
-    # --- asking -------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------
 
     async def ask(
         self,
@@ -367,12 +369,12 @@ class Engine:
         body: bytes,
         accepted: Callable[[Answer], None] | None = None,
     ) -> Answer:
-        """Hand an input to its conversation and wait for what it says. Raises Refused.
+        """Hands an input to its conversation and returns the answer. Raises Refused.
 
-        `body` is what was sent, by which a repeat is known.
+        `body` is the command as it was sent, to recognize a repeat.
         """
         self._ownership.check_running()
-        live = await self._ownership.activate(conversation_id)
+        actor = await self._ownership.activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        live.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
+        actor.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
         return await done

@@ -1,4 +1,4 @@
-"""A conversation of its own that begins with what another one had come to."""
+"""Forks: new conversations that begin with the log of another one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_place", "fork_of", "last_said_in", "said_in"]
 
 
 async def said_in(store: Store, row: ConversationRow, sequence: int) -> str:
-    """The conversation that an entry was written in: a fork has it from the one before it."""
+    """Returns the id of the conversation in which an entry was first written, before any fork."""
     while row.parent_id is not None and sequence <= (row.forked_at or 0):
         before = await store.conversation(row.parent_id)
         if before is None:
@@ -22,17 +22,20 @@ async def said_in(store: Store, row: ConversationRow, sequence: int) -> str:
 
 
 async def last_said_in(store: Store, row: ConversationRow, place: ForkPlace) -> str:
-    """The conversation that the last turn before a place was said in."""
+    """Returns the id of the conversation in which the last turn before a fork place took place."""
     last = place.sequence if place.last is None else place.last.end.after_sequence
     return await said_in(store, row, last)
 
 
 def check_place(place: ForkPlace, conversation_id: str) -> None:
-    """Raises Refused where nothing can begin with what is before this place."""
+    """Raises Refused if a conversation cannot be forked at this place."""
     if place.is_whole:
         return
     where = " or ".join(str(each) for each in place.nearest)
-    why = f"A conversation cannot be forked at {place.sequence}: it was not whole there."
+    why = (
+        f"The conversation cannot be forked at {place.sequence}:"
+        " a turn or a request is open there, or the log is shorter."
+    )
     raise Refused(
         "NOT_A_FORK_POINT",
         f"{why} Fork it at {where}.",
@@ -51,7 +54,7 @@ def fork_of(
     title: str | None,
     now: str,
 ) -> NewConversation:
-    """What the new one begins with. `said_in` is the conversation that its last turn was said in."""
+    """Returns the new conversation. `said_in`: the conversation in which its last turn ran."""
     last = place.last
     state = forked(
         row.state,
@@ -79,16 +82,15 @@ def fork_of(
 
 
 def _native(row: ConversationRow, place: ForkPlace, said_in: str) -> NativeFork | None:
-    """Where the agent's own session is to be forked; none: the new one begins with nothing."""
-    # One that was forked itself, and has not spoken since, has no session of its own yet.
+    """Returns where the agent's session is forked. Returns None if the fork gets a new one."""
+    # A fork without a turn of its own has no session yet; the session of its parent is used.
     session = row.native_session_id
     if session is None and row.native_from is not None:
         session = row.native_from.session_id
     if session is None or not place.turns:
         return None
     uuids = place.uuids
-    is_silent = (
-        not uuids or uuids[0][1] != place.turns
-    )  # the agent had said nothing in the last one
+    # Whether the agent had written nothing in the last turn.
+    is_silent = not uuids or uuids[0][1] != place.turns
     turn_uuid = f"{said_in}:{place.turns}" if is_silent else None
     return NativeFork(session, [uuid for uuid, _ in uuids], turn_uuid)

@@ -1,4 +1,4 @@
-"""A recorded stream as the frames that one client would have got, and any client that comes later."""
+"""Turns a recorded stream into the frames that a client of the live conversation would get."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LIMITS = Limits(1_048_576, 0, 15)
 
 
 class Recording:
-    """Takes the events of one conversation, and gives the frames of one connection to it.
+    """Takes the events of one conversation, and returns the frames of one connection to it.
 
-    The rules are those of a live conversation, and so are the frames. They have no `sequence`: the
-    first of all is 1, and so on. `trace_of` gives a turn's trace id. Without `now`, the time is the
-    latest that an event has said, and before the first of them `began`. With `keep`, clients may
-    come later: everything durable is kept for them.
+    The rules and the frames are those of a live conversation, but the frames have no `sequence`:
+    the caller numbers them from 1. `trace_of` returns the trace id of a turn. Without `now`, the
+    time is that of the newest event with a timestamp, or `began` before the first such event. With
+    `keep`, durable items are kept, so that clients may connect later.
     """
 
     def __init__(
@@ -58,20 +58,21 @@ class Recording:
             is_recording=True,
         )
         self._at = _time_of(began) or 0
-        self._calls: dict[str, ToolUseBlock] = {}  # of this turn, for one at which it pauses
-        # Each waits for one more event: an init for its turn, an end for its figures.
+        # Calls of this turn without a result: the turn may pause at one of them.
+        self._calls: dict[str, ToolUseBlock] = {}
+        # Events that wait for the next one: an init for its turn, an end for its figures.
         self._waiting: list[NormalizedStreamEvent] = []
 
     def connect(
         self, last_sequence: int = 0, *, epoch: str | None = None, now: str | None = None
     ) -> list[Frame]:
-        """The first frames of a connection that begins now. What it missed must have been kept."""
+        """Returns the first frames of a new connection. A replay needs `keep`: else ValueError."""
         self._at = _time_of(now) or self._at
         self._connections += 1
         head, at = self._state.head, iso(self._at)
         start = start_of(last_sequence, epoch, head=head, epoch_now=self._epoch)
         if self._kept is None and head > start.after:
-            raise ValueError("there is something to replay: make the recording with keep=True")
+            raise ValueError("entries have to be replayed: make the recording with keep=True")
         name = f"c-{self._connections}"
         offered = Capabilities(self._agent, [])
         opening = Opening(at, name, "recording", self._epoch, start, head, offered, _LIMITS)
@@ -83,13 +84,13 @@ class Recording:
         return [sent.frame for sent in first]
 
     def feed(self, event: NormalizedStreamEvent, *, now: str | None = None) -> list[Frame]:
-        """The frames that one event means, in order; often one, sometimes none."""
+        """Returns the frames of one event, in order; often one, sometimes none."""
         return self.feed_all((event,), now=now)
 
     def feed_all(
         self, events: Iterable[NormalizedStreamEvent], *, now: str | None = None
     ) -> list[Frame]:
-        """The same for events that are there together: neighbouring pieces of a block are joined."""
+        """Returns the frames of several events. Adjacent partials of a block are joined."""
         out: list[Frame] = []
         self._at = _time_of(now) or self._at
         batch: list[NormalizedStreamEvent] = self._waiting
@@ -98,7 +99,7 @@ class Recording:
             if said_at is not None and said_at != self._at:
                 out += self._take(batch)
                 batch, self._at = [], said_at
-            if isinstance(event, _SIGNS):  # a turn may begin, which has a trace of its own
+            if isinstance(event, _SIGNS):  # a turn with its own trace id may begin
                 init = [batch.pop()] if _belongs(batch, event) else []
                 out += self._take(batch)
                 batch = [event, *init]
@@ -107,13 +108,13 @@ class Recording:
         last = [batch.pop()] if batch and isinstance(batch[-1], _WAITS) else []
         out += self._take(batch)
         if last and type(last[0]) is ev.SessionInit and self._state.turn is not None:
-            out += self._take(last)  # it tells of the turn that runs
+            out += self._take(last)  # it belongs to the turn that runs
             last = []
         self._waiting = last
         return out
 
     def finish(self, *, now: str | None = None) -> list[Frame]:
-        """The events are over. A turn that still runs was lost with the agent."""
+        """Returns the frames for the end of the stream. A turn that still runs fails as lost."""
         self._at = _time_of(now) or self._at
         batch, self._waiting = self._waiting, []
         out = self._take(batch)
@@ -136,7 +137,7 @@ class Recording:
         return self._projector.frames(heard.happened)
 
     def _with_request(self, event: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
-        """A turn that pauses at a call has asked for it, whether the stream has the request or not."""
+        """Returns the event, after the request of a paused call if the stream lacks it."""
         match event:
             case ev.TurnStarted():
                 self._calls.clear()
@@ -164,12 +165,12 @@ _WAITS = (ev.SessionInit, ev.TurnCompleted, ev.TurnFailed)
 
 
 def _belongs(batch: list[NormalizedStreamEvent], event: NormalizedStreamEvent) -> bool:
-    """Whether the last event so far is the init of the turn that this one begins."""
+    """Returns whether the batch ends with the init of the turn that this event begins."""
     return isinstance(event, ev.TurnStarted) and bool(batch) and type(batch[-1]) is ev.SessionInit
 
 
 def _time_of(text: str | None) -> int | None:
-    """A time of a recording; None if there is none, or if it cannot be read."""
+    """Returns a time in milliseconds. Returns None if it is missing or malformed."""
     try:
         return ms_of(text) if text else None
     except ValueError:
@@ -177,7 +178,7 @@ def _time_of(text: str | None) -> int | None:
 
 
 def _is_missed(kept: h.Kept, after: int) -> bool:
-    """Whether a client that has everything up to this number has to get it."""
-    if isinstance(kept, h.TurnEnded):  # has no number, only a place
+    """Returns whether a client whose cursor is `after` still needs this item."""
+    if isinstance(kept, h.TurnEnded):  # has no sequence of its own
         return kept.end.after_sequence >= after
     return kept.sequence > after

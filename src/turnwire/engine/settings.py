@@ -1,4 +1,4 @@
-"""How an engine behaves where there is a choice."""
+"""The settings of an engine."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["EngineSettings"]
 
 
 class EngineSettings(Struct, frozen=True):
-    """How an engine behaves where there is a choice."""
+    """Leases, buffers, budgets and limits of an engine."""
 
     options: Options = Options()  # of new conversations
     agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
-    lease: float = 10.0  # seconds until another process may take a conversation over
-    recheck: float = 2.0  # seconds between looks at what another process may have written
-    save_every: float = 1.0  # seconds between two saves of a block that grows; 0: it is not saved
+    lease: float = 10.0  # seconds until another process may take over a conversation
+    recheck: float = 2.0  # seconds between reads of what other processes have written
+    save_every: float = 1.0  # seconds between two saves of the partials; 0: they are not saved
     buffer: int = 10_000  # frames that may wait for a slow follower
-    buffer_bytes: int = 16 << 20  # about how many bytes they may have
+    buffer_bytes: int = 16 << 20  # about the maximum of their bytes
     max_frame_bytes: int = 1 << 20
     heartbeat_seconds: int = 15
-    budget_usd_per_user: float | None = None  # of all their conversations; none: without a limit
-    budget_period: BudgetPeriod = "month"  # in which it may be spent, in UTC
-    # Agents may work below these directories; none: in any; empty: in no other than their own.
+    budget_usd_per_user: float | None = None  # for all conversations of a user; None: no limit
+    budget_period: BudgetPeriod = "month"  # after which the budget is available again, in UTC
+    # Directories that agents may work in, with all below them. None: any. Empty: only their own.
     roots: list[str] | None = None
-    max_agents_per_user: int | None = None  # that run at once; the owner of the data has no limit
+    max_agents_per_user: int | None = None  # running agents; the owner of the data has no limit

@@ -1,4 +1,4 @@
-"""A conversation, for whoever talks in it."""
+"""The handle of one conversation, for a program that sends commands to it and follows it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Talk"]
 
-_DEFAULT = "default"  # what an agent lists that can go back to the model it would choose itself
+_DEFAULT = "default"  # in the list of models: the agent can choose the model itself
 
 
 class Talk:
-    """A conversation, for whoever talks in it."""
+    """The handle of one conversation: its commands, its status and its frames."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Talk:
         return self.row.conversation_id
 
     def telling(self, accepted: Callable[[Answer], None]) -> Talk:
-        """The same, for one thing to ask: its answer is told before anybody sees what it causes."""
+        """Returns a handle that calls `accepted` with an answer before its effects are visible."""
         return Talk(self._engine, self.row, accepted)
 
     async def status(self) -> Status:
-        """Its small state, as it is now."""
+        """Returns the current status of the conversation."""
         return await self._engine.status(self.id)
 
     async def wake(self) -> Status:
-        """Take it over, and make it true: what a crash has left is ended. Raises Owned."""
+        """Takes the conversation over and ends a turn that a crash left running. Raises Owned."""
         return await self._engine.wake(self.id)
 
     async def send(
@@ -71,7 +71,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Say something to the agent."""
+        """Sends a message to the agent."""
         said = _content(content)
         asked = i.Said(
             at=0,
@@ -93,8 +93,9 @@ class Talk:
     ) -> Reply:
         """Sends a message and waits for the end of its turn.
 
-        `on_request` is called with each question and permission of the turn; it should reply with `answer` or `decide`.
-        Without it, the reply to such a turn has no `end`: reply to its `requests`, and then `wait`.
+        `on_request` is called with each question and permission of the turn; it should reply with
+        `answer` or `decide`. Without it, the reply to such a turn has no `end`: reply to its
+        `requests`, then call `wait`.
         """
         row = await self._engine.open(self.id)
         own_id = client_message_id or self._engine.new_id()
@@ -111,12 +112,12 @@ class Talk:
         return reply
 
     async def wait(self, reply: Reply) -> Reply:
-        """Waits until the turn of a reply has ended, or waits for another answer."""
+        """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
         return reply if reply.end is not None else await self._read(ReplyReader.resumed(reply))
 
     async def _read(self, reader: ReplyReader) -> Reply:
         while True:
-            with suppress(FollowAgain):  # from the place that the reader has reached
+            with suppress(FollowAgain):  # from the cursor of the reader
                 async with aclosing(self.follow(last_sequence=reader.cursor)) as frames:
                     async for frame in frames:
                         reply = reader.feed(frame)
@@ -132,7 +133,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Answer a question."""
+        """Answers a question."""
         asked = i.Answered(
             at=0,
             question_id=question_id,
@@ -155,7 +156,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Allow or deny what the agent wants to run."""
+        """Allows or denies a permission request of the agent."""
         asked = i.Decided(
             at=0,
             request_id=request_id,
@@ -177,7 +178,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Stop a turn."""
+        """Stops a turn."""
         asked = i.Interrupted(
             at=0, turn_id=turn_id, queue=queue, by=user, client_message_id=client_message_id
         )
@@ -193,7 +194,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Remove, replace or move what waits, or let a held queue go on."""
+        """Removes, replaces or moves a queued message, or resumes a held queue."""
         said = None if content is None else _content(content)
         asked = i.ChangedQueue(
             at=0,
@@ -207,7 +208,7 @@ class Talk:
         return await self._ask(asked, "user.queue", [action, queue_id, said, before])
 
     async def rename(self, title: str, *, user: str | None = None) -> Answer:
-        """Give it another title."""
+        """Changes the title."""
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
     async def fork(
@@ -218,7 +219,7 @@ class Talk:
         user: str | None = None,
         permission_modes: Sequence[str] | None = None,
     ) -> Talk:
-        """Another conversation that begins with this one's log; see `Engine.fork`."""
+        """Creates a conversation that begins with this one's log; see `Engine.fork`."""
         return await self._engine.fork(
             self.id, at_sequence, title=title, user=user, permission_modes=permission_modes
         )
@@ -226,14 +227,14 @@ class Talk:
     async def set_model(
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
-        """Go on with another model, in the middle of a turn as well; None: the agent's default."""
+        """Changes the model, also during a turn; None means the agent's default."""
         asked = self._chose(model=model, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
-        """Have the agent ask more, or less."""
+        """Changes the permission mode: how often the agent asks for permission."""
         asked = self._chose(permission_mode=mode, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
@@ -244,7 +245,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
+        """Limits the thinking of the agent; 0 turns it off, None restores the initial value."""
         asked = self._chose(
             max_thinking_tokens=max_thinking_tokens, user=user, client_message_id=client_message_id
         )
@@ -258,7 +259,7 @@ class Talk:
         max_thinking_tokens: int | UnsetType | None = UNSET,
         user: str | None = None,
     ) -> Answer:
-        """Some of the three above at once: all of them, or none. What is not named stays."""
+        """Changes several settings in one step, all or none. Settings that are not given stay."""
         asked = self._chose(model, permission_mode, max_thinking_tokens, user)
         return await self._ask(asked, "choose", None)
 
@@ -270,7 +271,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> i.Chose:
-        """Raises Refused if the agent cannot go on with one of them."""
+        """Returns the input for new settings. Raises Refused if the agent does not support one."""
         chosen = None if model is UNSET else self._model(model)
         mode = None if permission_mode is UNSET else permission_mode
         if mode is not None:
@@ -287,7 +288,7 @@ class Talk:
         )
 
     def _model(self, model: str | None) -> str:
-        """The one that is meant. Raises Refused if the agent cannot go on with it."""
+        """Returns the name of the model. Raises Refused if the agent does not support it."""
         able = self._engine.check_able(self.row, "session.set_model")
         if model is None and _DEFAULT not in able.models:
             raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
@@ -303,7 +304,7 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Put the files back as they were before a person's message. The log is never cut."""
+        """Restores files to their state before a person's message. The log stays as it is."""
         self._engine.check_able(self.row, "user.rewind")
         run = await self._run_of(message_sequence)
         control = RewindFiles(message_sequence, run, dry_run)
@@ -316,15 +317,15 @@ class Talk:
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Ask something of the agent beside the talk; `ack.result` is what it says.
+        """Sends a control to the agent; its result is in `ack.result`.
 
-        If its process sleeps, it is woken up.
+        Opens the agent if it is closed.
         """
         name = name_of(control)
         able = self._engine.check_able(self.row, "session.control")
         if name not in able.controls:
-            there = ", ".join(able.controls)
-            said = f"The agent {self.row.agent} has no control {name}; it has: {there}."
+            known = ", ".join(able.controls)
+            said = f"The agent {self.row.agent} has no control {name}; it has: {known}."
             raise Refused("NOT_SUPPORTED", said, type="session.control")
         if not is_shared(control):
             return await self._control(control, "session.control", user, client_message_id)
@@ -348,14 +349,17 @@ class Talk:
         return await self._ask(asked, kind, control)
 
     async def _run_of(self, message_sequence: int) -> str:
-        """The run that a person's message began, by which the agent knows it. Raises Refused."""
+        """Returns the id of the run that a person's message began, as the agent knows it.
+
+        Raises Refused if the entry is no message of a person.
+        """
         entries = self._engine.store.entries
         for stored in await entries(self.id, after=message_sequence - 1, limit=1):
             if stored.sequence == message_sequence and _is_a_persons(stored.entry):
                 _, turn_id = split_run_id(stored.entry.run_id)
                 name = await said_in(self._engine.store, self.row, message_sequence)
                 return f"{name}:{turn_id}"
-        said = f"Number {message_sequence} of the log is no message of a person's."
+        said = f"Entry {message_sequence} of the log is no message of a person's."
         raise Refused("INVALID_PAYLOAD", said)
 
     async def follow(
@@ -367,7 +371,7 @@ class Talk:
         client_id: str = "local",
         user: str | None = None,
     ) -> AsyncGenerator[Frame, None]:
-        """Everything after a place in the log, then live, as the frames of protocol v2."""
+        """Yields the log after `last_sequence`, then live events, as the frames of protocol v2."""
         place = Place(last_sequence or 0, epoch, tail)
         sequence = 0
         async with aclosing(self._engine.follow(self.row, place, client_id, user)) as sent:
@@ -376,9 +380,10 @@ class Talk:
                 yield structs.replace(each.frame, sequence=sequence)
 
     async def _ask(self, asked: i.Asked, kind: str, body: Any) -> Answer:
-        """Hand it over, if it is something that can be asked for. The time is added there.
+        """Validates an input and hands it to the conversation, which sets its time.
 
-        `body` is what was sent, by which a repeat is known; blobs are completed only in `asked`.
+        `body` is the command as it was sent, to recognize a repeat. Blobs are completed only in
+        `asked`.
         """
         asked = valid(asked)
         if isinstance(asked, i.Said | i.ChangedQueue) and asked.content:

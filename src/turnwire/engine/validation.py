@@ -1,4 +1,4 @@
-"""What comes from outside is taken only if it can be read again: the log would not forget it."""
+"""Validates input by a JSON round trip before it is committed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T", bound=Struct)
 
 
 def check_model(able: AgentCapabilities, model: str) -> None:
-    """Raises Refused where the agent does not list this model."""
+    """Raises Refused if the agent does not offer this model."""
     if model not in able.models:
         known = ", ".join(able.models) or "none"
         raise Refused("INVALID_PAYLOAD", f"There is no model {model!r}. There is: {known}.")
 
 
 def check_mode(able: AgentCapabilities, mode: str) -> None:
-    """Raises Refused where the agent has no such permission mode."""
+    """Raises Refused if the agent does not offer this permission mode."""
     modes = able.modes_for(is_owner=True)
     if mode not in modes:
         known = ", ".join(modes) or "none"
@@ -34,23 +34,23 @@ def check_mode(able: AgentCapabilities, mode: str) -> None:
 
 
 def valid(given: T) -> T:
-    """The same, as the log will give it back. Raises Refused, which names the field to mend."""
+    """Returns the value as the log would return it. Raises Refused, which names the bad field."""
     kind = type(given)
     try:
         return msgspec.json.decode(msgspec.json.encode(given), type=kind)
     except UnicodeEncodeError:
-        why = "It is no text: half of a character is in it."
+        why = "The text is not valid: it contains half of a character (a lone surrogate)."
     except msgspec.ValidationError as error:
         why = f"{error}.{_choice(kind, str(error))}"
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        why = f"It cannot be written as JSON: {error}."
+        why = f"The value cannot be written as JSON: {error}."
     raise Refused("INVALID_PAYLOAD", why)
 
 
 def _choice(kind: type[Any], said: str) -> str:
-    """The words that the field takes which did not fit, if it takes only some."""
+    """Returns the values that the bad field accepts. Returns an empty text if it accepts any."""
     field = re.search(r"`\$\.(\w+)`", said)
     hint = get_type_hints(kind).get(field[1]) if field else None
     if get_origin(hint) is not Literal:
         return ""
-    return f" It is one of: {', '.join(get_args(hint))}."
+    return f" Use one of: {', '.join(get_args(hint))}."

@@ -1,8 +1,7 @@
-"""The promises that the engine is built on: what an agent, a store, a bus, a clock and a
-projector must do.
+"""The ports of the engine: interfaces of an agent, a store, a bus, a clock and a projector.
 
-Each port says what it promises about order, about all-or-nothing, and about loss. Whoever implements
-one can run the checks in `turnwire.testing` against it.
+Each port documents its guarantees about order, atomicity and loss. An implementation can be
+verified with the checks in `turnwire.testing`.
 """
 
 from turnwire.ports.agent import (

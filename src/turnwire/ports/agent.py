@@ -1,4 +1,4 @@
-"""What an agent promises."""
+"""The agent port: the interface of an agent and its sessions."""
 
 from __future__ import annotations
 
@@ -33,59 +33,59 @@ __all__ = [
 
 
 class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
-    """What an agent can do."""
+    """The abilities of an agent."""
 
-    commands: list[str] = []  # of the v2 client frames, beyond message, answer and interrupt
+    commands: list[str] = []  # v2 client frames, in addition to message, answer and interrupt
     images: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
-    # And those that only the owner of the data may choose, over the wire.
+    # Modes that only the owner of the data may choose, over the wire.
     owner_permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
-    owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
-    # Those of its options that can only take something away from a session: an import keeps them.
+    owner_options: list[str] = []  # those that only the owner may choose, over the wire
+    # Options that can only restrict a session: an import keeps them.
     narrowing_options: list[str] = []
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
-    controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
+    controls: list[str] = []  # the controls of `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
     keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
-    is_free: bool = False  # its turns cost nothing: no budget of a user applies to them
+    is_free: bool = False  # its turns cost nothing: no user budget applies to them
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
-        """The permission modes that somebody may choose."""
+        """Returns the permission modes that a user may choose."""
         own = self.owner_permission_modes if is_owner else []
         return [*self.permission_modes, *own]
 
 
 class NativeFork(Struct, frozen=True, omit_defaults=True):
-    """A place in one of the agent's own sessions, behind which another one is to begin."""
+    """A position in one of the agent's own sessions, after which a fork begins."""
 
     session_id: str
-    # The ids of the last messages that belong to it, the newest first. Not all that the log knows
-    # is known to the agent: it goes by the first one that is.
+    # The ids of the last messages before the fork, newest first. The agent may not know all
+    # messages of the log: it uses the first id that it knows.
     after: list[str] = []
-    turn_uuid: str | None = None  # of a turn of which nothing but its prompt is known; behind those
+    turn_uuid: str | None = None  # of a turn with only a prompt so far; follows those messages
 
 
 class SessionStart(Struct, frozen=True, omit_defaults=True):
-    """How a session of an agent is opened."""
+    """The parameters of an agent session to open."""
 
     conversation_id: str
-    native_session_id: str | None = None  # resume this one of the agent's own sessions
+    native_session_id: str | None = None  # resume this session of the agent
     cwd: str | None = None
     model: str | None = None
     permission_mode: str | None = None
-    options: dict[str, Any] = {}  # the agent's own
-    max_thinking_tokens: int | None = None  # what a person chose, whatever the options say
-    fork: NativeFork | None = None  # begin one that knows a part of another; where none is resumed
-    # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
-    # cannot tell what it costs need not.
+    options: dict[str, Any] = {}  # the agent's own options
+    max_thinking_tokens: int | None = None  # a person's choice, which overrides the options
+    fork: NativeFork | None = None  # begin with a part of another session, if none is resumed
+    # Maximum cost of this session in dollars; it then stops by itself, with `budget_exhausted`. An
+    # agent that does not know its cost may ignore it.
     max_budget_usd: float | None = None
     mcp_off: list[str] = []  # MCP servers that a person has switched off in this conversation
-    # The directories below which this session may work, for directories that `options` name; `cwd`
-    # was checked already. None: any directory.
+    # The directories below which this session may work, for directories in `options`; `cwd` was
+    # checked already. None: any directory.
     roots: list[str] | None = None
-    # Every process of the session has ended before this has. None: no other process could take over.
+    # Every process of the session must end before the lease does. None: there are no other owners.
     lease: Lease | None = None
 
 
@@ -97,43 +97,49 @@ class AgentGone(TurnwireError):
 
     @classmethod
     def broken(cls, defect: BaseException) -> AgentGone:
-        """One that has a defect."""
-        return cls(f"The agent broke: {type(defect).__name__}: {defect}")
+        """Returns the error for an agent that raised an unexpected exception."""
+        return cls(f"The agent failed: {type(defect).__name__}: {defect}")
 
 
 class AgentsBusy(AgentGone):
-    """As many sessions run as may. If one of them is idle, the engine ends it and opens this again."""
+    """The maximum number of sessions is running.
+
+    The engine closes an idle one, if any, and retries.
+    """
 
 
 class Agent(Protocol):
-    """Something that can hold a conversation: Claude, Codex, the demo, a recording."""
+    """A program that can hold a conversation: Claude, Codex, the demo, a recording."""
 
     name: str
 
     @property
     def capabilities(self) -> AgentCapabilities:
-        """What its sessions can do. Constant."""
+        """Returns the abilities of its sessions. Constant."""
 
     def unavailable(self) -> str | None:
-        """Why it cannot be used on this machine, and what to do about it; none: it is ready."""
+        """Returns why it cannot be used on this machine, with the next step.
+
+        Returns None if it is ready.
+        """
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """Start it. Raises AgentGone if it cannot be started.
+        """Opens a session. Raises AgentGone if it cannot be started.
 
-        A session that was resumed knows what was said before. Opening says nothing to the model.
+        A resumed session knows the earlier messages. Opening a session sends nothing to the model.
         """
 
 
 @runtime_checkable
 class ChecksOptions(Protocol):
-    """An agent that can say of options whether they make sense, before a conversation has them."""
+    """An agent that can validate options before a conversation uses them."""
 
     def check_options(self, options: Any) -> dict[str, Any]:
-        """The options as they are to be kept, in plain JSON. Raises Refused, which names what is wrong."""
+        """Returns the options to store, as plain JSON. Raises Refused with the invalid option."""
 
 
 class AgentUser(Struct, frozen=True):
-    """A user of this machine as whom agents run."""
+    """An operating system user that agents run as."""
 
     name: str
     uid: int
@@ -144,90 +150,99 @@ class AgentUser(Struct, frozen=True):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that tell a program who it runs as."""
+        """Returns the environment variables that identify the user to a program."""
         whose = {"USER": self.name, "LOGNAME": self.name}
         return {**whose, "HOME": self.home, "SHELL": self.shell}
 
 
 class Isolation(Struct, frozen=True):
-    """How the processes of agents are kept away from the server's own files."""
+    """The isolation of agent processes from the server's own files."""
 
-    by: Literal["namespaces", "landlock", "user", "none"]  # none: by the agent's own means alone
-    hide: list[str]  # directories that agents cannot reach, links followed
-    user: AgentUser | None = None  # with `user`: as whom they run
+    by: Literal["namespaces", "landlock", "user", "none"]  # none: only the agent's own means
+    hide: list[str]  # directories that agents cannot access, with links resolved
+    user: AgentUser | None = None  # with `user`: the user that agents run as
 
 
 @runtime_checkable
 class RunsCommands(Protocol):
-    """An agent that has processes of its own, and can keep them away from the server's files."""
+    """An agent with processes of its own, which it can isolate from the server's files."""
 
-    runs_commands: bool  # people can have it run commands of their choice on this machine
+    runs_commands: bool  # people can make it run commands of their choice on this machine
 
     def isolate(self, isolation: Isolation | None) -> None:
-        """Start every process in this isolation from now on; none: in none."""
+        """Starts every further process in this isolation; None: without isolation."""
 
     def exposed_credential(self) -> str | None:
-        """Why commands can read the credential that the agent pays with; none: they cannot."""
+        """Returns why commands can read the agent's credential. Returns None if they cannot."""
 
 
 @runtime_checkable
 class PreparesSessions(Protocol):
-    """An agent whose first session begins sooner if something was loaded before."""
+    """An agent whose first session starts faster after some preparation."""
 
     async def prepare(self) -> None:
-        """Load it. Called once, in the background, soon after a server has started; never before `unavailable` was asked."""
+        """Prepares the agent.
+
+        The engine calls it once, in the background, soon after the start, and after `unavailable`.
+        """
 
 
 @runtime_checkable
 class ForgetsSessions(Protocol):
-    """An agent that keeps a record of its sessions by itself, and can remove one."""
+    """An agent that stores records of its sessions, and can delete one."""
 
     async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
-        """Remove all that it has kept of a session that was begun for this conversation.
+        """Deletes everything stored about a session that was begun for this conversation.
 
-        The conversation is about to be deleted, and nothing runs in it. None: its session is not
-        known, or is still needed elsewhere; only what was made to begin it is removed. What is not
-        there is no error. Raises OSError, or whatever else says why something is left.
+        The conversation is about to be deleted, and no turn is running. With None its session is
+        unknown or still in use by another conversation; then only preparations for it are deleted.
+        A missing record is no error. Raises OSError or another exception if something could not be
+        deleted.
         """
 
 
 class AgentSession(Protocol):
     """One running agent, which belongs to one conversation.
 
-    Order: events come in the order in which they happened; the events of one turn lie between its
+    Order: events come in the order in which they happened. The events of one turn are between its
     TurnStarted and its TurnCompleted or TurnFailed, which ResultSummary follows in the same batch.
-    A turn that no prompt asked for is a turn like any other. A sub-agent's events may come at any
-    time, also after the turn that started it.
+    The same holds for a turn that the agent starts without a prompt. A sub-agent's events may come
+    at any time, even after the turn that started it.
 
-    Ids: those of messages and tool calls are unique in the conversation, over all processes. Those
-    of requests have to be so in one process only: the engine tells processes apart.
+    Ids: the ids of messages and tool calls are unique in the conversation, over all processes. The
+    ids of requests need to be unique in one process only, because the engine distinguishes
+    processes.
 
-    Loss: what was not handed out when the process dies is lost; the engine ends the turn truthfully.
-    Nothing is said twice.
+    Loss: events that were not yielded when the process dies are lost; the engine ends the turn
+    accordingly. No event is repeated.
     """
 
     @property
     def native_session_id(self) -> str | None:
-        """The agent's own name for this session, once it is known: to resume it later."""
+        """Returns the agent's own id of this session, to resume it later.
+
+        Returns None if not known yet.
+        """
 
     def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
-        """What happens, in batches of what is ready together. Ends when the agent has ended.
+        """Yields events in batches of those that are ready together. Ends when the agent has ended.
 
-        Raises AgentGone if it ended by itself. There is one reader, and it always reads on: an
-        agent never waits for a slow client.
+        Raises AgentGone if the agent ended unexpectedly. The only reader always continues to read,
+        so an agent never waits for a slow client.
         """
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Begin a turn. The engine has one prompt in flight, never two.
+        """Begins a turn. The engine has at most one prompt in progress.
 
-        `turn_uuid` is the same if the same turn is handed over again after a crash: an agent that
-        can tell a repeat by it works on it once.
+        `turn_uuid` is the same if the same turn is handed over again after a crash. An agent that
+        can detect a repeat by it processes the turn once.
         """
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """A person's answers. With `resumed`, this session was opened for them: the question was
-        asked by a process that is gone. Where the agent can, an answer is that tool's result; where
-        it cannot, it is told in words. Either way its turn goes on.
+        """Delivers a person's answers; the turn continues.
+
+        With `resumed` this session was opened for the answers: the process that asked has ended. If
+        possible the agent takes an answer as the tool's result, otherwise as text.
         """
 
     async def choose(
@@ -237,24 +252,28 @@ class AgentSession(Protocol):
         permission_mode: str | None,
         max_thinking_tokens: int | UnsetType | None = UNSET,
     ) -> None:
-        """Go on with another model, or ask or think more, or less; none: as it was, but of thinking:
-        as the session began. It does nothing where the agent has no choice: then its capabilities do
-        not name the command. What it does not take it tells of, with `choice_refused`.
+        """Changes the model, the permission mode or the thinking budget.
+
+        None leaves a setting unchanged; for thinking, None restores the value of the session's
+        start. Does nothing if the agent has no such setting; its capabilities then lack the
+        command. The agent reports a refused change with `choice_refused`.
         """
 
     async def control(self, control: Control) -> ControlResult:
-        """Do this beside the talk, in the middle of a turn as well, and say what came of it.
+        """Runs a control, also during a turn, and returns its result.
 
-        Raises Refused where it cannot be done: NOT_SUPPORTED for what its capabilities do not name,
-        INVALID_PAYLOAD for what is not there. Raises AgentGone if the agent ends meanwhile. Several
-        may be under way at once, but nothing is said to the agent while a `RewindFiles` is.
+        Raises Refused if it is impossible: NOT_SUPPORTED if the capabilities do not list it,
+        INVALID_PAYLOAD if its target does not exist. Raises AgentGone if the agent ends meanwhile.
+        Several controls may run concurrently, but the engine sends nothing else during a
+        `RewindFiles`.
         """
 
     async def interrupt(self) -> None:
-        """Stop the turn. It is a wish: whether it is obeyed shows in the events, or it does not."""
+        """Asks the agent to stop the turn. The events show whether it does."""
 
     async def close(self) -> list[EndedProcess]:
-        """End the agent with every process that it started, within seconds, by force if need be.
+        """Ends the agent and every process that it started, within seconds, by force if necessary.
 
-        Returns what had to be ended. May be called again, and while `events` is being read.
+        Returns the processes that had to be ended. May be called repeatedly, and while `events` is
+        read.
         """

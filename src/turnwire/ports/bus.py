@@ -1,4 +1,4 @@
-"""What a bus promises."""
+"""The bus port: the interface that notifies followers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ __all__ = ["Bus"]
 
 
 class Bus(Protocol):
-    """Tells whoever follows a conversation that something happened.
+    """Notifies the subscribers of a conversation that something happened.
 
-    Loss is allowed: a subscriber that hears nothing looks at the log after a while by itself, so a
-    lost message delays delivery and never loses it. Order within one conversation holds for what
-    arrives.
+    Loss is allowed: a subscriber without notifications polls the log after a while. So a lost
+    message delays delivery, but loses no entry. Messages of one conversation arrive in order.
     """
 
     def publish(self, conversation_id: str, message: Any) -> None:
-        """To everyone who subscribes to this conversation now. Never waits."""
+        """Sends a message to all current subscribers of this conversation. Never blocks."""
 
     def subscribe(self, conversation_id: str, receive: Callable[[Any], None]) -> Callable[[], None]:
-        """From now on; returns what ends it. `receive` must not wait."""
+        """Subscribes to a conversation; returns a function that unsubscribes.
+
+        `receive` must not block.
+        """

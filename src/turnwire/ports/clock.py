@@ -1,4 +1,4 @@
-"""What a clock promises."""
+"""The clock port: the interface of time and timers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ Timer: TypeAlias = Callable[[], None]
 
 
 class Clock(Protocol):
-    """Time, so that tests need not wait for it."""
+    """A source of time, replaceable so that tests need not wait."""
 
     def now(self) -> int:
-        """Milliseconds since 1970. It may jump, in both directions."""
+        """Returns milliseconds since 1970. The time may jump in both directions."""
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
-        """Run this when `now` has reached `at`; at once if it has. Returns what cancels it."""
+        """Calls `run` when `now` reaches `at`, or at once if it has.
+
+        Returns a handle to cancel it.
+        """
 
     def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
-        """Run this when so much time has passed, wherever `now` has jumped meanwhile."""
+        """Calls `run` after this time has passed, regardless of jumps of `now`."""

@@ -1,4 +1,4 @@
-"""The lease of a conversation, for those who must have ended before it does."""
+"""The lease of a conversation, for work that must end before the lease does."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ __all__ = ["Lease"]
 
 
 class Lease:
-    """Says for how long this process surely owns a conversation.
+    """The time for which this process is certain to own a conversation.
 
     The engine renews it together with the store's lease, after which another process may take over.
-    What works for the conversation ends in the last part, the margin: two agents must not meet.
+    Work for the conversation ends in the last part, the margin, so that two agents never run at
+    once.
     """
 
     def __init__(
         self, seconds: float, begun: float, renew: Callable[[], Awaitable[object]]
     ) -> None:
-        """`begun`: when the store was asked for it, as `time.monotonic` tells."""
+        """`begun`: the time of the request to the store, by `time.monotonic`."""
         self.seconds = seconds
         self.margin = seconds / 5
         self._until = begun + seconds
@@ -26,14 +27,14 @@ class Lease:
 
     @property
     def left(self) -> float:
-        """Seconds until another process may take over."""
+        """Returns the seconds until another process may take over."""
         return self._until - time.monotonic()
 
     def renewed(self, begun: float) -> None:
-        """The store has renewed it; it was asked to when it was `begun`."""
+        """Records that the store has renewed the lease; `begun` is the time of the request."""
         self._until = begun + self.seconds
 
     async def ensure(self) -> None:
-        """Renews it unless enough is left to begin something. Raises StorageUnavailable."""
+        """Renews the lease unless enough time is left for new work. Raises StorageUnavailable."""
         if self.left < 2 * self.margin:
             await self._renew()

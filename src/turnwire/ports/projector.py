@@ -1,4 +1,4 @@
-"""The port Projector: a conversation in the words of one front-end protocol."""
+"""The projector port: the interface that translates a conversation into a front-end protocol."""
 
 from __future__ import annotations
 
@@ -15,56 +15,60 @@ __all__ = ["Projected", "Projector", "WireProtocol"]
 
 
 class Projected(Protocol):
-    """A message of a protocol, shared by all followers that get it."""
+    """A message of a protocol, shared by all followers that receive it."""
 
     @property
     def number(self) -> int | None:
-        """The entry of the log that it tells, or tells again; None: another thing."""
+        """Returns the number of the log entry that it represents.
+
+        Returns None for other messages.
+        """
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Returns its approximate size in bytes."""
 
     @property
     def written(self) -> bytes:
-        """The bytes that all followers have in common. Written when they are first asked for."""
+        """Returns the bytes that all followers have in common. Encoded at the first access."""
 
 
 class Projector(Protocol):
-    """Turns what a channel publishes into messages, once for all who follow in one protocol.
+    """Translates the happenings of a channel into messages, once for all followers of one protocol.
 
-    A channel has a projector only while a client follows in its protocol. So a projector may begin
-    in the middle of a message or of a turn: `present` tells it what is there.
+    A channel has a projector only while a client follows in its protocol. So a projector may start
+    in the middle of a message or of a turn: `present` gives it the current state.
 
-    Promises:
+    Guarantees:
 
-    - Order: messages come in the order of what happened. An entry's messages carry its number, so
-      numbers only rise.
+    - Order: messages have the order of the happenings. An entry's messages carry its number, so
+      numbers only increase.
     - Completeness: every entry gives at least one message with its number, live and replayed.
-      An entry or an event of a kind that is not known gives a message, or none; it never raises.
-    - Purity: it waits for nothing, and changes nothing of what it is given: other projectors get the
-      same objects.
-    - A message does not change once it was given: its bytes are the same for every follower.
-    - `greet`, `replay` and `present` are for one follower, or for those that come together. They
-      change nothing of what `project` gives to the others. While another process runs the
-      conversation, all followers get `replay` and `present` for what that process has written.
+      An entry or event of an unknown kind gives a message or none; it never raises.
+    - Purity: a projector never blocks and does not modify its arguments, which other projectors
+      receive as well.
+    - Immutability: a message does not change after it was returned. Its bytes are the same for
+      every follower.
+    - `greet`, `replay` and `present` serve one follower, or several that connect together. They do
+      not affect what `project` returns for the others. While another process owns the conversation,
+      all followers get `replay` and `present` for the entries of that process.
     """
 
     def project(self, happened: Sequence[Happening]) -> Sequence[Any]:
-        """The messages of what has just been published. Called once for each publication."""
+        """Returns the messages of one publication. Called once for each publication."""
 
     def greet(self, opening: Opening) -> Sequence[Any]:
-        """The first messages of a connection."""
+        """Returns the first messages of a connection."""
 
     def replay(self, kept: Kept, now: str) -> Sequence[Any]:
-        """The messages of an entry of the log, or of the end of a turn, for those who missed it."""
+        """Returns the messages of a log entry or turn end, for followers that missed it."""
 
     def present(self, now: Now) -> Sequence[Any]:
-        """The messages behind the replay: how things are, and what grows as far as it has grown."""
+        """Returns the messages that follow the replay: the status, and unfinished blocks so far."""
 
 
 class WireProtocol(Struct, frozen=True):
-    """A front-end protocol: its name, and how a projector of it is made."""
+    """A front-end protocol: its name, and the factory of its projector."""
 
     name: str
     projector: Callable[[ConversationRow], Projector]

@@ -1,4 +1,4 @@
-"""What a store is given to keep, and gives back."""
+"""The records that a store writes and returns."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ __all__ = [
 
 
 class NewConversation(Struct, frozen=True, omit_defaults=True):
-    """What a conversation begins with."""
+    """The initial data of a conversation."""
 
     conversation_id: str
     agent: str
     created_at: str
-    user: str | None = None  # whose it is
+    user: str | None = None  # its user
     title: str | None = None
     cwd: str | None = None
     model: str | None = None
     permission_mode: str | None = None
-    options: dict[str, Any] = {}  # the agent's own
-    state: Conversation | None = None  # what it begins with; none: an empty one
+    options: dict[str, Any] = {}  # the agent's own options
+    state: Conversation | None = None  # its initial state; None: empty
     parent_id: str | None = None  # the conversation that it was forked from
-    native_session_id: str | None = None  # the session of the agent's own that it goes on with
-    forked_at: int | None = None  # the last entry that it has of its parent
-    native_from: NativeFork | None = None  # what its own session begins with, until it has one
+    native_session_id: str | None = None  # the agent's session that it continues
+    forked_at: int | None = None  # the last entry that it shares with its parent
+    native_from: NativeFork | None = None  # where its own session begins, until it has one
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):
-    """A conversation, as lists show it."""
+    """A conversation, as in lists."""
 
     conversation_id: str
     agent: str
@@ -64,38 +64,38 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     head: int
     state: Conversation
     user: str | None = None
-    title: str | None = None  # the state's
+    title: str | None = None  # from the state
     cwd: str | None = None
     native_session_id: str | None = None
     options: dict[str, Any] = {}
     archived: bool = False
     parent_id: str | None = None  # the conversation that it was forked from
-    forked_at: int | None = None  # the last entry that it has of its parent
-    native_from: NativeFork | None = None  # what its own session begins with, until it has one
+    forked_at: int | None = None  # the last entry that it shares with its parent
+    native_from: NativeFork | None = None  # where its own session begins, until it has one
     owns_session: bool = False  # the agent began its session for this conversation
-    owner: str | None = None  # the process that claimed it last, until it lets go
-    lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
-    damage: str | None = None  # why its state cannot be read, which is then only a stand-in
+    owner: str | None = None  # the process that claimed it last, until it releases it
+    lease_until: int = 0  # milliseconds since 1970; only valid with an owner
+    damage: str | None = None  # why its state cannot be read; `state` is then a placeholder
 
 
 class ForkPlace(Struct, frozen=True, omit_defaults=True):
-    """A place in a log, and whether another conversation can begin with what is before it.
+    """A position in a log, and whether a fork can begin after it.
 
-    It can where nothing is half said: every turn that has begun there has ended there, and nothing
-    of it comes later, such as work in the background.
+    A fork needs a complete position: every turn that began before it has ended before it, and has
+    no later entries, for example of background work.
     """
 
     sequence: int
     is_whole: bool
-    nearest: list[int] = []  # where it is not: the whole places on both sides, as far as there are
+    nearest: list[int] = []  # if it is not complete: the nearest complete ones, before and after
     turns: int = 0  # the newest turn that has begun
-    last: StoredTurn | None = None  # the newest that has ended
-    # The agent's own ids of the last messages, without its sub-agents', and their turns; newest first.
+    last: StoredTurn | None = None  # the newest turn that has ended
+    # The agent's own ids of the last messages with their turns, newest first, without sub-agents.
     uuids: list[tuple[str, int | None]] = []
 
 
 class Claim(Struct, frozen=True):
-    """The right to write to a conversation, until somebody else claims it."""
+    """The right to write to a conversation, until another process claims it."""
 
     conversation_id: str
     owner: str  # a process
@@ -103,7 +103,7 @@ class Claim(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):
-    """That a client's frame was taken, and what it was told."""
+    """The stored answer to a client's command, by its idempotency key."""
 
     user: str
     client_message_id: str
@@ -112,38 +112,38 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
 
 
 class Commit(Struct, frozen=True, omit_defaults=True):
-    """Everything that one step writes: all of it, or nothing."""
+    """Everything that one step writes, atomically."""
 
     claim: Claim
     state: Conversation  # after the step; its head is the number of the last entry
     writes: list[Write]
     at: str
     receipt: Receipt | None = None
-    native_session_id: str | None = None  # absent: as it was
-    happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
-    settles: bool = False  # what was reserved for its turn is given back
-    is_news: bool = True  # it moves `updated_at` to `at`; else that stays
-    # Blocks that are finished or discarded: what was saved of them is deleted.
+    native_session_id: str | None = None  # absent: unchanged
+    happened: bool = False  # must not be rejected: written even on a full disk if possible
+    settles: bool = False  # releases the reservation of its turn
+    is_news: bool = True  # sets `updated_at` to `at`; otherwise unchanged
+    # Blocks that are finished or discarded: their partials are deleted.
     ended_blocks: list[BlockName] = []
 
 
 class Reserved(Struct, frozen=True):
-    """What a turn may spend of its user's budget, and what was left of that before."""
+    """A reservation of a user's budget for a turn, and the amounts that it was based on."""
 
     amount: float  # dollars; 0: nothing was reserved
-    spent: float  # by this user, from the time that was asked for on
+    spent: float  # by this user, since the requested time
     held: float  # reserved for other turns of this user
 
 
 class Stored(Struct, frozen=True):
-    """How much a user has stored."""
+    """The size of everything that a user has stored."""
 
     bytes: int = 0  # of conversations, with their logs and queues, and of blobs
     conversations: int = 0
 
 
 class StoredEntry(Struct, frozen=True):
-    """An entry of the log, as it was written."""
+    """A stored entry of the log."""
 
     sequence: int
     entry: Message
@@ -152,7 +152,7 @@ class StoredEntry(Struct, frozen=True):
 
 
 class StoredTurn(Struct, frozen=True, omit_defaults=True):
-    """A turn that is over."""
+    """A turn that has ended."""
 
     turn_id: int
     trace_id: str
@@ -161,18 +161,18 @@ class StoredTurn(Struct, frozen=True, omit_defaults=True):
 
 
 class RequestRow(Struct, frozen=True, omit_defaults=True):
-    """A question or a permission, open or not."""
+    """A question or a permission, open or ended."""
 
     conversation_id: str
     request: OpenRequest
     opened_at: str
-    outcome: Outcome | None = None  # none: open
+    outcome: Outcome | None = None  # None: open
     ended_at: str | None = None
     by: str | None = None
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):
-    """Something that waits for a person, in whatever conversation."""
+    """A request that waits for a person, in any conversation."""
 
     inbox_item_id: str
     conversation_id: str
@@ -180,12 +180,12 @@ class InboxItem(Struct, frozen=True, omit_defaults=True):
     source_id: str  # `conversation:{id}:question:{question_id}`
     request: OpenRequest
     created_at: str
-    title: str | None = None  # the conversation's
+    title: str | None = None  # of the conversation
     closed_at: str | None = None
 
 
 class AuditRow(Struct, frozen=True, omit_defaults=True):
-    """Who did what, and when."""
+    """A record of the audit trail: user, action and time."""
 
     number: int
     at: str
@@ -193,59 +193,59 @@ class AuditRow(Struct, frozen=True, omit_defaults=True):
     conversation_id: str | None = None
     by: str | None = None
     data: dict[str, Any] = {}
-    trace_id: str | None = None  # the turn's, where it was a step of one
+    trace_id: str | None = None  # of the turn, if the action was a step of one
 
 
 class Connection(Struct, frozen=True, omit_defaults=True):
-    """Somebody who follows a conversation now."""
+    """A client that follows a conversation now."""
 
     connection_id: str
     conversation_id: str
-    owner: str  # the process that they are connected to
+    owner: str  # the process that the client is connected to
     client_id: str
     opened_at: str
-    seen_at: str  # when that process said so last: one that has died says nothing
+    seen_at: str  # when that process last confirmed it; a dead process does not
     user: str | None = None
     protocol: str = "v2"
     last_sequence: int = 0  # the newest entry that was sent
 
 
 class Hit(Struct, frozen=True):
-    """An entry that has the words that were looked for."""
+    """A search result: an entry that contains the words."""
 
     conversation_id: str
     sequence: int
     title: str | None
-    snippet: str  # the words marked with \x02 and \x03
+    snippet: str  # the words are marked with \x02 and \x03
     timestamp: str
 
 
 class BlobRow(Struct, frozen=True):
-    """Large content, without its bytes."""
+    """The metadata of a blob."""
 
     blob_id: str
     mime_type: str
     size: int
-    user: str | None  # whose it is; none: the owner's of the data
-    conversation_id: str | None  # whoever may see this one may see the blob
+    user: str | None  # its user; None: the owner of the data
+    conversation_id: str | None  # a user who may see this conversation may see the blob
 
 
 class Token(Struct, frozen=True, omit_defaults=True):
-    """What somebody comes in with. The token itself is known to them alone."""
+    """An access token. The store has only the digest of its secret."""
 
     token_id: str
     name: str
-    kind: str  # `token`, of a program; `page`, a browser's cookie
-    user: str | None  # none: the owner of the data
+    kind: str  # `token` for a program, `page` for a browser's cookie
+    user: str | None  # None: the owner of the data
     created_at: str
-    expires_at: int | None = None  # milliseconds since 1970; none: never
+    expires_at: int | None = None  # milliseconds since 1970; None: never
     revoked_at: str | None = None
 
 
 class Ticket(Struct, frozen=True):
-    """What is good once, for a short time."""
+    """A single-use credential with a short lifetime."""
 
     kind: str  # `link` becomes a cookie, `socket` opens a WebSocket
     user: str | None
-    token_id: str  # what it was had with
+    token_id: str  # the token that it was issued for
     expires_at: int  # milliseconds since 1970

@@ -1,4 +1,4 @@
-"""How a store says no."""
+"""The errors of a store."""
 
 from __future__ import annotations
 
@@ -8,30 +8,37 @@ __all__ = ["Conflict", "Damaged", "Fenced", "OverQuota", "Owned", "StorageUnavai
 
 
 class StorageUnavailable(TurnwireError):
-    """The log cannot be written: a full disk, a broken one. Nothing of the commit was kept."""
+    """The log cannot be written, for example because the disk is full.
+
+    The commit was not stored.
+    """
 
     code = "STORAGE_UNAVAILABLE"
     retryable = True
 
 
 class Fenced(TurnwireError):
-    """Another owner has taken the conversation over. The one that gets this must write no more."""
+    """Another owner has claimed the conversation. The process that gets this must stop writing."""
 
     code = "STORAGE_UNAVAILABLE"
 
 
 class Conflict(TurnwireError):
-    """It contradicts what is stored: numbers with a gap, a name that is taken, a request that has
-    ended. Nothing of it was kept, and it would be refused again.
+    """A write contradicts stored data: a gap in the numbers, an existing id, an ended request.
+
+    Nothing was stored, and a retry would fail again.
     """
 
 
 class OverQuota(TurnwireError):
-    """A user would keep more than may be kept. Nothing was; `data` has what is `kept` already."""
+    """A write would exceed the user's quota.
+
+    Nothing was stored; `data` has the size `kept` already.
+    """
 
 
 class Damaged(TurnwireError):
-    """What is stored of this conversation cannot be read. Others are not touched by that."""
+    """The stored data of this conversation cannot be read. Other conversations are not affected."""
 
     def __init__(self, conversation_id: str, why: str) -> None:
         super().__init__(
@@ -42,6 +49,6 @@ class Damaged(TurnwireError):
 
 
 class Owned(TurnwireError):
-    """Another live process owns the conversation. `data` says which, and until when."""
+    """Another live process owns the conversation. `data` has the owner and the end of its lease."""
 
     code = "CONVERSATION_CLOSED"

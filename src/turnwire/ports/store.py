@@ -1,4 +1,4 @@
-"""What a store promises."""
+"""The store port: the interface of durable storage."""
 
 from __future__ import annotations
 
@@ -31,90 +31,107 @@ __all__ = ["Store"]
 
 
 class Store(Protocol):
-    """The log, and everything that is kept beside it.
+    """The log, and all other durable data.
 
-    All or nothing: a commit is on disk, whole, when `commit` returns; if it raises, nothing of it
-    is there. Commits of different conversations may be gathered into one write to the disk, but
-    each succeeds or fails for itself.
+    Atomicity: a commit is completely on disk when `commit` returns; if it raises, nothing of it is
+    stored. Commits of different conversations may share one write to the disk, but each succeeds or
+    fails on its own.
 
-    Order: the commits of one conversation are written in the order in which they were called.
-    Numbers are given out without a gap: an entry's sequence must be the log's head plus one, and a
-    commit whose numbers are others is refused as a whole (Conflict). So is one that ends a request
-    which is not open, or brings a receipt which is there already.
+    Order: the commits of one conversation are written in the order of the calls. Numbers have no
+    gaps: an entry's sequence must be the log's head plus one. A commit with other numbers is
+    rejected as a whole (Conflict). So is a commit that ends a request which is not open, or adds a
+    receipt which exists already.
 
-    Fencing: every write carries its claim. One whose fence is not the newest, or whose owner is not
-    the owner any more, raises Fenced and writes nothing, however late it comes.
+    Fencing: every write carries its claim. A write whose fence is not the newest, or whose owner
+    has lost the conversation, raises Fenced and writes nothing, however late it arrives.
 
     Reads see everything that was committed before they began. They do not wait for writers.
     """
 
     @property
     def epoch(self) -> str:
-        """The name of this incarnation of the log. A restored copy has another one."""
+        """Returns the id of this incarnation of the log. A restored copy has another one."""
 
     async def create(self, conversation: NewConversation) -> ConversationRow:
-        """Begin one. Raises Conflict if there is one of this name."""
+        """Creates a conversation. Raises Conflict if the id exists already."""
 
     async def conversation(self, conversation_id: str) -> ConversationRow | None:
-        """One. Raises Damaged if it is there and cannot be read."""
+        """Returns a conversation, or None if it does not exist.
+
+        Raises Damaged if it cannot be read.
+        """
 
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:
-        """The newest first; `user`: only theirs. One that cannot be read has its `damage`."""
+        """Returns conversations, newest first; `user` limits them to one user.
+
+        A conversation that cannot be read has its `damage` set.
+        """
 
     async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
-        """What is known of a place; none: the newest whole one. Raises CONVERSATION_NOT_FOUND."""
+        """Returns a position to fork at; None: the newest complete one.
+
+        Raises CONVERSATION_NOT_FOUND.
+        """
 
     async def fork(self, new: NewConversation, *, by: str | None = None) -> ConversationRow:
-        """Begin one with the entries of `new.parent_id` up to and with `new.forked_at`, in one go.
+        """Creates a fork with the entries of `new.parent_id` up to `new.forked_at`, atomically.
 
-        They keep their numbers, turns and times, and so do requests that have ended. What the new
-        one needs of the blobs is noted. Receipts and whatever is open stay behind. Nothing counts
-        as spent again. Raises Conflict if there is one of this name, or its log would be another.
+        The entries keep their numbers, turns and times, as do ended requests. References to blobs
+        are recorded. Receipts and open items are not copied, and no cost counts again. Raises
+        Conflict if the id exists already, or if the entries do not match the new state.
         """
 
     async def users_of_session(self, native_session_id: str) -> list[str]:
-        """The conversations whose agent goes on with this session, or is yet to begin with it."""
+        """Returns the conversations whose agent continues this session, or will begin with it."""
 
     async def unsettled(self) -> list[str]:
-        """The conversations that a crash may have left with a running turn, a queue or a request."""
+        """Returns the conversations that may have an open turn, queue or request after a crash."""
 
     async def abandoned(self, *, now: int) -> list[str]:
-        """All that have an owner whose lease has run out: it has died, or hangs."""
+        """Returns the conversations whose lease has expired: the owner has died, or hangs."""
 
     async def change(self, conversation_id: str, *, archived: bool) -> None:
-        """Change what is not the engine's. A title is: `Talk.rename` gives another one."""
+        """Changes fields that the engine does not own. Use `Talk.rename` for the title."""
 
     async def delete(
         self, conversation_id: str, *, at: str | None = None, by: str | None = None
     ) -> None:
-        """Everything of it. The audit trail stays, and says so: `at`, or now, and by whom."""
+        """Deletes a conversation.
+
+        The audit trail stays, with a record of the deletion (`at` or now, `by`).
+        """
 
     async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
-        """Take a conversation over for `lease` milliseconds. Raises Owned while another's lease runs,
-        and Refused (CONVERSATION_NOT_FOUND) if there is none.
+        """Claims a conversation for `lease` milliseconds.
+
+        Raises Owned while the lease of another owner is valid. Raises Refused
+        (CONVERSATION_NOT_FOUND) if the conversation does not exist.
         """
 
     async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
-        """Hold on to them. Returns those that still hold: not taken over, not let go of."""
+        """Renews claims.
+
+        Returns those that are still valid, that is, neither taken over nor released.
+        """
 
     async def release(self, claim: Claim) -> None:
-        """Let go of it, so that the next owner need not wait."""
+        """Releases a claim, so that the next owner need not wait."""
 
     async def commit(self, commit: Commit) -> None: ...
 
     async def save_partials(self, claim: Claim, partials: Sequence[Partial]) -> None:
-        """Save what has grown of blocks since it was last saved. Raises Fenced.
+        """Saves the text added to unfinished blocks since the last save. Raises Fenced.
 
-        The pieces are on disk when it returns, and outlive the process. They have no number in the
+        The pieces are on disk when it returns, and survive the process. They have no number in the
         log. A piece with the place and start of an earlier one replaces that. Saves and commits of
-        a conversation are written in the order in which they were called. A commit deletes what was
-        saved of its `ended_blocks`. A save may be refused on a full disk; nothing depends on it.
+        a conversation are written in the order of the calls. A commit deletes the partials of its
+        `ended_blocks`. A save may fail on a full disk; nothing depends on it.
         """
 
     async def partials(self, conversation_id: str) -> list[Partial]:
-        """Returns each block that is not finished with all that was saved of it, in their order."""
+        """Returns each unfinished block with its saved text, in order."""
 
     async def entries(
         self,
@@ -126,24 +143,27 @@ class Store(Protocol):
         newest: bool = False,
         size: int | None = None,
     ) -> list[StoredEntry]:
-        """Entries in order, between two numbers; `newest`: the last ones of them, not the first.
+        """Returns entries in order, between two numbers; the first ones, or with `newest` the last.
 
-        `size`: about how many bytes they may have together. The first of them is returned, however
-        large it is.
+        `size` is their approximate maximum in bytes together. The first entry is always returned,
+        whatever its size.
         """
 
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
-        """The agent's own message that an entry came of, as JSON without its secrets, if it is kept."""
+        """Returns the agent's own message of an entry, as redacted JSON.
+
+        Returns None if it is not stored.
+        """
 
     async def turns(
         self, conversation_id: str, *, since: int = 0, before: int | None = None
     ) -> list[StoredTurn]:
-        """Returns the turns that ended at or after the entry `since` and before the entry `before`, in order."""
+        """Returns the turns that ended at entry `since` or later and before `before`, in order."""
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
-        """Dollars that the conversations of a user have cost, from a time on.
+        """Returns the cost in dollars of a user's conversations since a time.
 
-        Every Spend of a commit counts once, and goes on counting when its conversation is deleted.
+        Every Spend of a commit counts once, even after its conversation is deleted.
         """
 
     async def reserve(
@@ -154,31 +174,34 @@ class Store(Protocol):
         since: str | None = None,
         now: int,
     ) -> Reserved:
-        """Reserve a part of what the conversation's user may spend, for its next turn.
+        """Reserves a part of the user's budget for the conversation's next turn.
 
-        `choose` is told what the user has spent from a time on, and what is reserved for turns of
-        their other conversations, and returns the amount. It is pure. No other reservation of this
-        user is made meanwhile, in any process. A conversation has one reservation: the newest. It
-        counts until a commit settles it, or its owner loses the claim or lets its lease run out.
-        Raises Fenced.
+        `choose` gets the user's cost since a time, and the reservations of the user's other
+        conversations; it returns the amount. `choose` is pure. No other reservation of this user is
+        made meanwhile, in any process. A conversation has one reservation: the newest. It counts
+        until a commit settles it, or its owner loses the claim, or the lease expires. Raises
+        Fenced.
         """
 
     async def stored(self, user: str) -> Stored:
-        """How much a user has stored. It costs the same however much that is."""
+        """Returns the size of a user's stored data, in constant time."""
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str
     ) -> Receipt | None: ...
     async def request(self, conversation_id: str, request_id: str) -> RequestRow | None: ...
     async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
-        """What waits for a person; `open_only=False`: what is closed or archived, too.
+        """Returns the open requests; with `open_only=False` also ended and archived ones.
 
-        In an archived conversation nothing can be answered, so it is not listed until it is taken
-        out of the archive.
+        Requests of an archived conversation cannot be answered, so they are hidden until it is
+        unarchived.
         """
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
-        """One of them, open or not. It costs the same however many there are."""
+        """Returns one inbox item, open or not, in constant time.
+
+        Returns None if it does not exist.
+        """
 
     async def audit(
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
@@ -192,23 +215,23 @@ class Store(Protocol):
         conversation_id: str | None = None,
         data: dict[str, Any] | None = None,
     ) -> None:
-        """Add to the audit trail what is no step of a conversation: a connection, a backup, ..."""
+        """Adds an audit record that is not a step of a conversation: a connection, a backup, ..."""
 
     async def connected(self, connections: Sequence[Connection]) -> None:
-        """These follow, or follow still. One whose conversation is gone is left out."""
+        """Records connections as active. A connection of a deleted conversation is ignored."""
 
     async def disconnected(self, connection_ids: Sequence[str]) -> None:
-        """These do not any more. One that is not known is passed over."""
+        """Removes connections. An unknown id is ignored."""
 
     async def connections(self, conversation_id: str | None = None) -> list[Connection]:
-        """Who follows this one, or any; the oldest first."""
+        """Returns the connections of a conversation, or of all, oldest first."""
 
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
-        """Returns the entries that have all the words, the newest first.
+        """Returns the entries that contain all the words, newest first.
 
-        What one search costs is bounded. One with more than 1,000 characters raises Refused
-        (INVALID_PAYLOAD); of more than 50 different words the first 50 count. If the hits are long,
-        the older ones may have an empty snippet.
+        The cost of a search is bounded. More than 1,000 characters raise Refused (INVALID_PAYLOAD).
+        Only the first 50 different words count. If the hits are long, older ones may have an empty
+        snippet.
         """
 
     async def put_blob(
@@ -222,50 +245,57 @@ class Store(Protocol):
         conversation_id: str | None = None,
         quota: int | None = None,
     ) -> None:
-        """Keep it. With a `quota`, all that this user has stored has no more bytes than that, however
-        many blobs come at once. Raises OverQuota.
+        """Stores a blob. Raises OverQuota.
+
+        With a `quota` the user's stored bytes never exceed it, even with concurrent calls.
         """
 
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None: ...
     async def blob(self, blob_id: str) -> BlobRow | None:
-        """The same without its bytes."""
+        """Returns the metadata of a blob. Returns None if it does not exist."""
 
     async def add_token(self, token: Token, digest: bytes) -> None:
-        """Keep one, by the digest of what its holder has. Raises Conflict if there is one."""
+        """Stores a token by the digest of its secret. Raises Conflict if it exists already."""
 
     async def token(self, digest: bytes) -> Token | None:
-        """The one with this digest, revoked or not."""
+        """Returns the token with this digest, revoked or not. Returns None if it does not exist."""
 
     async def tokens(self) -> list[Token]:
-        """All of them, the oldest first."""
+        """Returns all tokens, oldest first."""
 
     async def revoke_token(self, token_id: str, *, at: str) -> bool:
-        """It opens nothing any more, nor do its tickets. False: there was none that did."""
+        """Revokes a token and its tickets.
+
+        Returns False if there was no valid token with this id.
+        """
 
     async def forget_tokens(self, *, before: int) -> None:
-        """Delete tokens and tickets whose time was over then, and tokens that were revoked then."""
+        """Deletes tokens and tickets that expired before this time, and tokens revoked by then."""
 
     async def add_ticket(
         self, ticket: Ticket, digest: bytes, *, now: int, most: int | None = None
     ) -> bool:
-        """Keep one. False: the token that it would be had with opens nothing any more.
+        """Stores a ticket. Returns False if the token that it is issued for is not valid any more.
 
-        Raises OverQuota if that token has `most` open ones.
+        Raises OverQuota if that token has `most` open tickets.
         """
 
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
-        """The first who asks gets it; nobody gets it twice, or after its time."""
+        """Removes and returns a ticket, once.
+
+        Returns None if it was used, has expired or is unknown.
+        """
 
     async def void_tickets(self, user: str) -> None:
-        """The tickets of this user open nothing any more."""
+        """Invalidates the tickets of this user."""
 
     async def check_writable(self) -> None:
-        """Writes something small and commits it. Raises StorageUnavailable, which says what to do.
+        """Commits a small write. Raises StorageUnavailable, with the next step, if that fails.
 
-        However often it is called, the store does not grow by it.
+        Repeated calls do not make the store grow.
         """
 
     async def backup(self, path: str) -> str:
-        """Copy everything while it is in use; the copy has a new epoch, which is returned."""
+        """Copies the store while it is in use. Returns the new epoch of the copy."""
 
     async def close(self) -> None: ...

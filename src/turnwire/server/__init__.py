@@ -1,4 +1,4 @@
-"""Conversations over HTTP and WebSockets, for those who may."""
+"""The server: conversations over HTTP and WebSockets, for authenticated users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnwire.lazy import fetcher
 
-# Who only wants to know where a server is (`turnwire chat`) needs a small part of this.
+# Lazy imports: a command that only looks for a running server (`turnwire chat`) needs few modules.
 if TYPE_CHECKING:
     from turnwire.server.app import App, create_app
     from turnwire.settings import Settings
@@ -19,7 +19,7 @@ _HOME = {
     "create_app": "turnwire.server.app",
 }
 
-if not TYPE_CHECKING:  # or every misspelt name would pass for Any
+if not TYPE_CHECKING:  # a type checker would otherwise accept every misspelt name as Any
     __getattr__ = fetcher(__name__, _HOME)
 
 

@@ -1,4 +1,4 @@
-"""The application: mount it in any ASGI application, or let `turnwire serve` run it."""
+"""The ASGI application: mounted in another ASGI application, or run by `turnwire serve`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _STOPPING = "The server is stopping."
 
 
 def create_app(settings: Settings | None = None) -> App:
-    """An ASGI application with the WebSocket and the HTTP interface of Turnwire.
+    """Returns an ASGI application with the WebSocket and the HTTP interface of Turnwire.
 
     app = FastAPI(lifespan=chat.lifespan)
     app.mount("/chat", chat)
 
-    Raises BadSetting for what cannot be meant.
+    Raises BadSetting if a setting is invalid or contradicts another one.
     """
     return App(settings or Settings())
 
 
 class App:
-    """An ASGI application."""
+    """An ASGI application with the conversations of one data directory."""
 
     def __init__(self, settings: Settings) -> None:
         check_settings(settings)
@@ -44,13 +44,13 @@ class App:
         self._service: Service | None = None
         self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
-        self._stopped = False  # a stop has begun, and nobody has started it again
-        self._notice: StopNotice | None = None  # of the server that this runs in, while it is open
-        self._stopping: asyncio.Task[None] | None = None  # begun by that notice
+        self._stopped = False  # shutdown has begun, and `start` was not called since
+        self._notice: StopNotice | None = None  # of the surrounding server, while the app is open
+        self._stopping: asyncio.Task[None] | None = None  # the shutdown that the notice began
 
     @asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
-        """For an application that this one is mounted in: frameworks start only their own."""
+        """Starts and stops the app. The surrounding application calls it, as frameworks do not."""
         await self.start()
         try:
             yield
@@ -58,18 +58,18 @@ class App:
             await self.stop()
 
     def _stop_early(self) -> None:
-        """The server is about to stop, and waits for our clients: they have to be told to go."""
+        """Begins the shutdown when uvicorn is about to stop, as uvicorn waits for our clients."""
         if self._service is not None:
             self._stopping = asyncio.create_task(self._close(), name="turnwire stops")
 
     async def start(self) -> Service:
-        """Open everything, once."""
+        """Opens the service, unless it is open already. Returns the service."""
         self._stopped = False
         async with self._opening:
             return await self._open()
 
     async def stop(self) -> None:
-        """Close everything. Whoever asks for something from now on is told to come again."""
+        """Closes the service. Later requests are refused until `start` is called again."""
         stopping, self._stopping = self._stopping, None
         if stopping is not None:
             await stopping
@@ -92,10 +92,10 @@ class App:
         return self._service
 
     async def _running(self) -> Service | None:
-        """Without a lifespan the first request opens everything; none: it has stopped.
+        """Returns the service, or None after a stop. Opens the service if there is no lifespan.
 
-        Requests that come while it stops must not open it again: what waits in a queue would begin,
-        and be cut off at once.
+        A request during the shutdown must not open the service again: queued messages would begin
+        their turns, which would be interrupted at once.
         """
         if self._service is None and not self._stopped:
             async with self._opening:
@@ -104,23 +104,23 @@ class App:
         return None if self._stopped else self._service
 
     def wake_watchdog(self) -> None:
-        """Wakes the watchdog: called for each request that may take long."""
+        """Wakes the watchdog. Called for each request that may take long."""
         if self._service is not None:
             self._service.watchdog.wake()
 
     def disconnect(self, user: str) -> None:
-        """Cut every connection of this user now: they have signed out, or may no longer come in.
+        """Closes every connection of this user, who has signed out or lost access.
 
-        Tickets that they have fetched and not used open nothing any more. For users of `Settings.authenticate`, which is asked only when they come. A token of
-        Turnwire's is revoked instead: see `revoke`.
+        Also voids the unused tickets of this user. For users of `Settings.authenticate`, which is
+        called only when a client connects. A token of Turnwire is revoked instead: see `revoke`.
         """
         if self._service is not None:
             self._service.sign_out(user)
 
     async def revoke(self, token_id: str) -> bool:
-        """Revoke a token, and cut every connection that came in with it, at once.
+        """Revokes a token, and closes every connection that was authenticated with it, at once.
 
-        False: there was none that opened anything.
+        Returns False if there is no valid token with this id.
         """
         service = await self._running()
         if service is None:
@@ -166,7 +166,7 @@ class App:
 
 
 async def _turn_away(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-    """The server stops, or has stopped: come again."""
+    """Refuses a request or a WebSocket during and after the shutdown, with a retryable error."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})

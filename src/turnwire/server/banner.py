@@ -1,4 +1,4 @@
-"""What a person is told when the server has started."""
+"""The text that `turnwire serve` prints when the server has started."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def banner(
     risks: Sequence[str],
     command: Callable[..., str],
 ) -> str:
-    """A few lines: where it is, where the data is, whom one can talk to, how to stop it.
+    """Returns a few lines: the address, the data directory, the agents, warnings, how to stop.
 
-    `other_port`: the one of the settings is taken. `was_served`: it is that of the last start, so that
-    pages may be open there. `command` makes of words what a person can type.
+    `other_port`: the port of the settings is taken, so the server listens on another one.
+    `was_served`: the last server used the port of the settings, so pages may be open at that port.
+    `command` turns words into a command line that a person can type.
     """
     lines = [f"Turnwire is at {url}"]
     if other_port:
@@ -41,20 +42,20 @@ def banner(
     ]
     reasons = {name: agent.unavailable() for name, agent in agents.items()}
     ready = [name for name, why in reasons.items() if why is None]
-    ready.sort(key=lambda name: name != usual_agent)  # whom new conversations are with
+    ready.sort(key=lambda name: name != usual_agent)  # the default agent first
     lines.append(f"  Agents {', '.join(ready) or 'none is ready'}")
     for name, why in reasons.items():
         lines += _folded(f"not ready: {name}. {why}") if why else []
     lines.append(f"  Talk   {command('chat')}  (in a second terminal)")
     if not is_loopback(settings.host):
         lines += [
-            f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",
-            "         Put something with TLS in front of it, or tokens can be read on the way.",
+            f"  Mind   Other machines can reach {settings.host}, and agents run commands here.",
+            "         Put a proxy with TLS in front of it, or tokens can be read on the network.",
         ]
     if other_port and was_served:
         lines += [
             f"  Mind   The last server of this data was at port {settings.port}. Pages that are still",
-            "         open there do not find this one: open the link above.",
+            "         open at that port do not find this server: open the link above.",
         ]
     for risk in risks:
         first, *rest = _folded(risk)
@@ -70,6 +71,6 @@ def _folded(words: str) -> list[str]:
         _WIDTH,
         initial_indent=margin,
         subsequent_indent=margin,
-        break_long_words=False,  # whoever copies a path wants it whole
+        break_long_words=False,  # a path stays whole, so that it can be copied
         break_on_hyphens=False,
     )

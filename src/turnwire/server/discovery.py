@@ -1,9 +1,9 @@
-"""Where running servers can be found: each has a small file in the data directory.
+"""Finds running servers: each has a small file with its address in the data directory.
 
-A server holds a lock on its file while it runs. A pid would not tell whether it does: in another container the
-same pid is another process, and pids are used again.
+A server holds a lock on its file while it runs. A pid does not prove that the server runs: in
+another container the same pid is another process, and pids are reused.
 
-The directory remembers the port of the last one as well, so that pages which are open find the next.
+The directory also keeps the port of the last server, so that open pages find the next server.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = [
     "told_server",
 ]
 
-_FILES = "server.*.json"  # one for each that runs; the star is random
+_FILES = "server.*.json"  # one file for each running server; the star is random
 _LAST_PORT = "last-port"
-_PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
+_PATIENCE = 5.0  # seconds that a server of this machine may take to accept a connection
 
 
 class ServerPlace(Struct, frozen=True):
@@ -40,14 +40,17 @@ class ServerPlace(Struct, frozen=True):
 
     url: str
     pid: int
-    public_url: str = ""  # where people open it, if a proxy stands before it
-    # False: an older version wrote it, or its file system has no locks. Then the pid has to tell.
+    public_url: str = ""  # the address that people open, if there is a proxy
+    # False if an older version wrote the file, or file locks do not exist. Then the pid decides.
     is_locked: bool = False
 
 
 @contextmanager
 def told_server(data_path: Path, url: str, public_url: str = "") -> Iterator[None]:
-    """Tells where this server is while it runs, and removes the files of servers that were killed."""
+    """Keeps a file with the address of this server while it runs.
+
+    Removes files of killed servers.
+    """
     for path, known in _known(data_path):
         if not _runs(path, known):
             path.unlink(missing_ok=True)
@@ -62,27 +65,27 @@ def told_server(data_path: Path, url: str, public_url: str = "") -> Iterator[Non
         try:
             yield
         finally:
-            with suppress(OSError):  # nothing is there, or no directory
+            with suppress(OSError):  # the file or the directory was removed
                 own.unlink()
 
 
 def find_server(data_path: Path) -> ServerPlace | None:
-    """A server of this data directory, if one is there: of several, the one that started last.
+    """Returns the running server of this data directory, the newest of several, or None.
 
-    What a killed one wrote down is out of date, even if another process has its number by now.
+    The file of a killed server is ignored, even if another process has its pid by now.
     """
     found = (each for path, each in _known(data_path) if _runs(path, each) and _listens(each.url))
     return next(found, None)
 
 
 def remember_port(data_path: Path, port: int) -> None:
-    """Write down the port for the next server of this data directory."""
-    with suppress(OSError):  # the server runs all the same
+    """Writes the port to a file, for the next server of this data directory."""
+    with suppress(OSError):  # the server runs without it
         _write(data_path / _LAST_PORT, b"%d\n" % port)
 
 
 def find_last_port(data_path: Path) -> int | None:
-    """Returns the port that this data directory was served at last. Returns None if it is not known."""
+    """Returns the port of the last server of this data directory, or None if it is not known."""
     try:
         port = int((data_path / _LAST_PORT).read_bytes()[:20])
     except (OSError, ValueError):
@@ -98,7 +101,7 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _known(data_path: Path) -> list[tuple[Path, ServerPlace]]:
-    """All that was written down, the newest first."""
+    """Returns the files of servers with their content, the newest first."""
     known = []
     for path in data_path.glob(_FILES):
         with suppress(OSError, msgspec.DecodeError):
@@ -119,7 +122,7 @@ def _runs(path: Path, place: ServerPlace) -> bool:
 
 
 def _lock(file: IO[bytes], kind: int) -> bool:
-    """Locks a file until it is closed. Returns False if that cannot be, now or at all."""
+    """Locks a file until it is closed. Returns False if it is locked, or cannot be locked."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError:

@@ -1,4 +1,4 @@
-"""A new conversation, whichever door it is asked for at: what may be chosen, and by whom."""
+"""Creates a new conversation, for every protocol: validates options and who may choose them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["NewConversation", "begin", "check_mode_for", "check_title", "open_roots", "options_for"]
 
-_BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
+_BUDGET = "max_budget_usd"  # an option of every conversation, with any agent
 
 
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a conversation begins with."""
+    """The choices that a client makes for a new conversation."""
 
     agent: str | None = None
     title: str | None = None
@@ -42,13 +42,14 @@ async def begin(
     resume: str | None = None,
     own_id: str | None = None,
 ) -> Talk:
-    """Begin one. `resume`: with this session of the agent's own. Raises Refused.
+    """Creates a conversation. Raises Refused if the user may not choose what `new` asks for.
 
-    `own_id`: the client's. Whoever asks again under it comes into the one that was begun.
+    `resume`: the id of an agent session to resume. `own_id`: the idempotency key of the client; a
+    retry with the same key returns the conversation that was created first.
     """
     name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
-    if agent is None and new.agent is not None:  # which no waiting would help
+    if agent is None and new.agent is not None:  # a retry would not help
         known = ", ".join(sorted(service.engine.agents)) or "none"
         raise Refused("INVALID_PAYLOAD", f"There is no agent {name!r}; there is: {known}.")
     if agent is not None:
@@ -63,12 +64,12 @@ async def begin(
             check_mode_for(service.engine.agents, name, new.permission_mode, who)
     title = None if new.title is None else check_title(new.title)
     if resume is not None and not who.is_owner:
-        # An agent knows its sessions by their names alone, not whose they are.
-        said = "Only the owner of the data may go on with a session from elsewhere."
+        # An agent knows only the names of its sessions, not their users.
+        said = "Only the owner of the data may resume a session that the agent has stored."
         raise Refused("FORBIDDEN", said)
     options = new.options
     most, wanted = service.settings.budget_usd_per_conversation, options.get(_BUDGET)
-    if most is not None and isinstance(wanted, int | float):  # less is for anyone to choose
+    if most is not None and isinstance(wanted, int | float):  # any user may choose less
         options = {**options, _BUDGET: min(wanted, most)}
     conversation_id = None if own_id is None else _id_for(who, own_id)
     await service.check_room(who, conversations=1)
@@ -87,32 +88,32 @@ async def begin(
     except Refused as refused:
         if conversation_id is None or refused.data.get("conversation_id") != conversation_id:
             raise
-        return await service.talk(conversation_id, who)  # it was begun before
+        return await service.talk(conversation_id, who)  # a retry: it exists already
     service.news.tell(talk.id, talk.row.user)
     service.write_down("created", who, talk.id, agent=name)
     return talk
 
 
 def check_title(title: str) -> str:
-    """A title that somebody chose. Raises Refused."""
+    """Returns the title without surrounding spaces. Raises Refused if it is empty or too long."""
     if not 0 < len(title.strip()) <= 500:
         raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
     return title.strip()
 
 
 def _id_for(who: Who, own_id: str) -> str:
-    """Always the same one, and nobody else's. So there is nothing to be kept for it."""
+    """Returns an id that depends only on the user and the key, so that no key has to be stored."""
     return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
 
 
 def options_for(able: AgentCapabilities, who: Who) -> list[str]:
-    """The agent's options that somebody may choose over the wire."""
+    """Returns the options of an agent that this user may choose."""
     own = able.owner_options if who.is_owner else []
     return list(dict.fromkeys([*able.options, *own, _BUDGET]))
 
 
 def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) -> None:
-    """Raises Refused where the mode is the owner's to choose. One that is none is refused later."""
+    """Raises Refused if only the owner may choose this mode. Unknown modes are refused later."""
     able = agents[name].capabilities if name in agents else AgentCapabilities()
     if mode in able.owner_permission_modes and not who.is_owner:
         there = ", ".join(able.permission_modes) or "none"
@@ -121,27 +122,30 @@ def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) 
 
 
 def open_roots(roots: Sequence[Path]) -> str:
-    """Says which directories are open to agents. Every user may choose among them."""
+    """Returns a sentence with the directories that agents may work in. Every user may see them."""
     if not roots:
-        return "No directory is open to them: the setting `roots` is empty."
+        return "No directory is open to agents: the setting `roots` is empty."
     return f"Choose a directory below {', '.join(map(str, roots))} (the setting `roots`)."
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:
-    """Where the agent works: below a directory in which it may. Links are followed first."""
+    """Returns the directory that the agent works in. Raises Refused if it is not below a root.
+
+    Links are resolved first, so that a link cannot lead out of a root.
+    """
     if cwd is None:
         return str(service.roots[0]) if service.roots else None
     if "\0" in cwd or not cwd.startswith(("/", "~")):
-        raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
+        raise Refused("INVALID_PAYLOAD", "`cwd` has to be an absolute path.")
     if len(cwd) > MOST_PATH:
         raise Refused("INVALID_PAYLOAD", f"`cwd` has more than {MOST_PATH} characters.")
     try:
         path = Path(cwd).expanduser().resolve()
         is_there = path.is_dir()
-    except (OSError, RuntimeError) as error:  # no such user, links in a circle, too long
-        raise Refused("INVALID_PAYLOAD", f"`cwd` leads nowhere: {error}") from None
+    except (OSError, RuntimeError) as error:  # an unknown user, a loop of links, or too long
+        raise Refused("INVALID_PAYLOAD", f"`cwd` cannot be resolved: {error}") from None
     if not any(path.is_relative_to(root) for root in service.roots):
-        raise Refused("FORBIDDEN", f"Agents may not work there. {open_roots(service.roots)}")
+        raise Refused("FORBIDDEN", f"Agents may not work in it. {open_roots(service.roots)}")
     if not is_there:
-        raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
+        raise Refused("INVALID_PAYLOAD", f"{cwd!r} is not a directory.")
     return str(path)

@@ -1,4 +1,4 @@
-"""What all parts of a server share: the store, the engine, the keys, and who may see what."""
+"""The running server without its sockets: store, engine, keys, access checks, background tasks."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
-_PREPARE_MS = 1_000  # after the start: pages that wait for the server come first
+_PREPARE_MS = 1_000  # after the start, so that waiting pages are served first
 _DELETE = "Delete conversations that you do not need, or have the limit raised."
-_ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
+_DATA_DIR_SETTING = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
 class Service:
-    """A running server, without its sockets. Made by `open`, ended by `close`."""
+    """Everything that the parts of a running server share. Made by `open`, ended by `close`."""
 
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings = settings
         self.store = store
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
-        agents, self.usual_agent = _agents(settings)  # whom conversations that name none are with
+        agents, self.usual_agent = _agents(settings)  # used if a new conversation names no agent
         self.news = News()
         self.engine = Engine(
             store,
@@ -89,7 +89,7 @@ class Service:
         self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
-        self.risks: list[str] = []  # what users can do to the owner through an agent
+        self.risks: list[str] = []  # warnings: what users can reach of the owner's through agents
         self._background = BackgroundTasks()
         self._tidying: Timer | None = None
         self._preparing: Timer | None = None
@@ -99,23 +99,26 @@ class Service:
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
-        """Open the store, make true what a crash has left, and be ready. Raises TurnwireError."""
+        """Opens the store, recovers conversations after a crash, and starts.
+
+        Raises TurnwireError.
+        """
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
-        make_data_dir(path, _ELSEWHERE)
+        make_data_dir(path, _DATA_DIR_SETTING)
         database = path / "turnwire.db"
         try:
             store = await SqliteStore.open(database)
         except StorageUnavailable as failure:
-            raise cannot_use(f"{database}: {failure.message}", _ELSEWHERE) from failure
+            raise cannot_use(f"{database}: {failure.message}", _DATA_DIR_SETTING) from failure
         try:
             service = cls(settings, store, clock or SystemClock())
             try:
                 service.owner = await service.keys.owner(path)
             except OSError as failure:
                 cause = f"the owner's token cannot be kept in {path}: {cause_of(failure)}"
-                raise cannot_use(cause, _ELSEWHERE) from None
+                raise cannot_use(cause, _DATA_DIR_SETTING) from None
             await service._isolate_agents()
             await service.engine.start()
             service._tidy()
@@ -129,7 +132,10 @@ class Service:
         return service
 
     async def _isolate_agents(self) -> None:
-        """Before any of them is started. Where that does not protect the owner from users, it is logged."""
+        """Isolates agents before the first of them starts.
+
+        Logs the risks for the owner that remain.
+        """
         agents = self.engine.agents
         chosen = await isolate(self.settings, agents)
         if await has_other_users(self.settings, self.store, self.engine.clock.now()):
@@ -138,13 +144,13 @@ class Service:
                 _log.warning("%s", risk)
 
     def _prepare_usual_agent(self) -> None:
-        """So that the first conversation after a start does not wait for it."""
+        """Prepares the default agent, so that the first conversation does not wait for that."""
         agent = self.engine.agents.get(self.usual_agent)
         if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
-            self._do_beside(_prepared(agent), "the usual agent cannot be prepared")
+            self._run_in_background(_prepared(agent), "the default agent cannot be prepared")
 
     async def close(self) -> None:
-        """Running turns end truthfully, clients are told to come again, and the store is closed."""
+        """Ends running turns, closes clients so that they reconnect, and closes the store."""
         if self._tidying is not None:
             self._tidying()
         if self._preparing is not None:
@@ -158,7 +164,7 @@ class Service:
         self.watchdog.stop()
 
     async def check_store(self) -> None:
-        """Raises if the store cannot be written. However many ask, it is tried once a second."""
+        """Raises Refused if the store cannot be written. The result is cached for a second."""
         async with self._trying:
             now = asyncio.get_running_loop().time()
             if now >= self._tried_at + _TRY_SECONDS:
@@ -171,8 +177,9 @@ class Service:
                 raise refusal_of(self._trouble)
 
     async def check_room(self, who: Who, more: int = 0, *, conversations: int = 0) -> None:
-        """Raises Refused if a user would store more than they may: so many more bytes, or so many
-        more conversations. What is on its way at the same moment does not count yet.
+        """Raises Refused if `more` bytes or `conversations` would exceed the quota of this user.
+
+        Other commands that are carried out at the same moment do not count yet.
         """
         if who.user is None:
             return
@@ -186,12 +193,13 @@ class Service:
             said += " (max_conversations_per_user)."
             raise _no_room(said, kept=kept.conversations, quota=most)
 
-    # --- who may see what -----------------------------------------------------------------------
+    # --- access ---------------------------------------------------------------------------------
 
     async def talk(self, conversation_id: str, who: Who, *, closed: bool = False) -> Talk:
-        """A conversation, for somebody who may see it. Raises Refused.
+        """Returns a conversation that this user may see. `closed`: an archived one as well.
 
-        Whoever may not see one is not told that it is there. `closed`: an archived one as well.
+        Raises Refused. The error for a conversation of another user is the same as for a missing
+        one.
         """
         talk = await self.engine.open(conversation_id)
         if not who.may_see(talk.row.user):
@@ -201,7 +209,7 @@ class Service:
         return talk
 
     async def readable_blob(self, blob_id: str, who: Who) -> BlobRow:
-        """A blob, for somebody who may see it. Raises Refused."""
+        """Returns a blob that this user may see. Raises Refused if there is none with this id."""
         row = await self.store.blob(blob_id)
         if row is not None:
             if who.may_see(row.user):
@@ -212,24 +220,26 @@ class Service:
                     return row
         raise Refused("INVALID_PAYLOAD", f"There is no blob {blob_id!r}. Upload it first.")
 
-    # --- beside the work ------------------------------------------------------------------------
+    # --- closing connections, and background tasks ----------------------------------------------
 
     def cut(self, conversation_id: str) -> None:
-        """Whoever follows this conversation has to go: it was archived or deleted."""
+        """Closes the connections of all followers of an archived or deleted conversation."""
         error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
         self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
 
     def sign_out(self, user: str) -> None:
-        """Cut every connection of this user, and void their tickets and links."""
+        """Closes every connection of this user, and voids their tickets and links."""
         self.keys.sign_out(user)
         error = Refused("UNAUTHORIZED", "This user was signed out.")
         self.hub.cut_off(lambda who: who.user == user, error)
-        self._do_beside(self.keys.void_tickets(user), "the tickets of a user cannot be deleted")
+        self._run_in_background(
+            self.keys.void_tickets(user), "the tickets of a user cannot be deleted"
+        )
 
     def write_down(
         self, action: str, who: Who, conversation_id: str | None = None, **data: Any
     ) -> None:
-        """Who did what goes to the audit trail; nobody waits for that."""
+        """Writes an action of this user to the audit trail, in the background."""
         work = self.store.note(
             action,
             at=iso(self.engine.clock.now()),
@@ -237,21 +247,21 @@ class Service:
             conversation_id=conversation_id,
             data=data,
         )
-        self._do_beside(work, "the audit trail cannot be written")
+        self._run_in_background(work, "the audit trail cannot be written")
 
     def _tidy(self) -> None:
-        """Now and every few hours: what is of no use any more is deleted."""
-        self._do_beside(self.keys.forget(), "old tokens cannot be deleted")
+        """Deletes old tokens now and every few hours."""
+        self._run_in_background(self.keys.forget(), "old tokens cannot be deleted")
         self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
 
-    def _do_beside(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
         self._background.run(_quietly(work, trouble))
 
 
 async def _prepared(agent: PreparesSessions) -> None:
     try:
         await agent.prepare()
-    except Exception as error:  # of any library that it loads; the first session says it as well
+    except Exception as error:  # of any library of the agent; the first session reports it too
         raise TurnwireError(f"{type(error).__name__}: {error}") from error
 
 

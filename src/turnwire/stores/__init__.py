@@ -1,1 +1,1 @@
-"""Where conversations are kept."""
+"""Stores of conversations."""

@@ -1,4 +1,4 @@
-"""Which blobs a message needs, and what it says of them."""
+"""References from messages to blobs: finds them, and corrects them from the store."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["FindRef", "blobs_of_content", "refs_of", "with_true_refs"]
 LOST = "[The rest of this was lost.]"
 LOST_PICTURE = "[A picture was lost.]"
 
-# What a store knows of a blob, by its id; None: its bytes are not there, or are not whole.
+# Returns a store's reference for a blob id, or None if the bytes are missing or damaged.
 FindRef: TypeAlias = Callable[[str], BlobRef | None]
 
 
 def refs_of(entry: Message) -> Iterator[BlobRef]:
-    """Every reference in an entry of the log."""
+    """Yields every blob reference in an entry of the log."""
     yield from _in_parts(entry.parts)
     for block in known_meta(entry).blocks or ():
         if block.blob is not None:
@@ -65,19 +65,19 @@ def _in_parts(parts: Iterable[MessagePart]) -> Iterator[BlobRef]:
 
 
 def blobs_of_content(content: Iterable[Content]) -> Iterator[str]:
-    """The blobs of a message that waits."""
+    """Yields the ids of the blobs in the content of a queued message."""
     for item in content:
         if not isinstance(item, OtherContent) and item.blob is not None:
             yield item.blob.blob_id
 
 
-# --- what a message says of its blobs -------------------------------------------------------------
+# --- correction of references ---------------------------------------------------------------------
 
 
 def with_true_refs(message: Message, find: FindRef) -> Message:
-    """Returns the message with each reference as the store knows it.
+    """Returns the message with each reference replaced by the store's own.
 
-    What referred to a blob that is lost keeps its beginning, and says that the rest was lost.
+    A part whose blob is lost keeps its inline beginning, and notes that the rest was lost.
     """
     parts = [_true_part(part, find) for part in message.parts]
     meta = message.meta
@@ -103,7 +103,8 @@ def _true_part(part: MessagePart, find: FindRef) -> MessagePart:
     if ref is None:
         return part
     found = find(ref.blob_id)
-    payload: Any = structs.replace(part.payload, blob=found)  # type: ignore[union-attr]  # it has a blob
+    # The payload has a blob.
+    payload: Any = structs.replace(part.payload, blob=found)  # type: ignore[union-attr]
     match part:
         case ImagePart() if found is None:
             return TextPart(TextPayload(LOST_PICTURE))

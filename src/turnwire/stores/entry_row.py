@@ -1,4 +1,4 @@
-"""An entry of the log as a row: the columns that a database should know without reading JSON."""
+"""Columns of an entry's row: what queries need without reading the entry's JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ __all__ = ["LongEntry", "json_of_entry", "message_type", "metadata_json"]
 
 
 class LongEntry:
-    """An entry that is bound to a statement, which keeps what is bound until it is used again: release it."""
+    """An entry bound to an SQL statement.
+
+    The statement keeps a bound value until its next use, so the entry must be released after the
+    write.
+    """
 
     __slots__ = ("entry",)
 
@@ -20,18 +24,18 @@ class LongEntry:
         self.entry: Message | None = entry
 
     def json(self) -> bytes:
-        """Returns the entry as it is stored."""
+        """Returns the entry as stored JSON."""
         assert self.entry is not None
         return json_of_entry(self.entry)
 
 
 def json_of_entry(entry: Message) -> bytes:
-    """Returns the entry as it is stored."""
+    """Returns the entry as stored JSON."""
     return encode_clean(encode, entry)
 
 
 def message_type(entry: Message) -> str:
-    """`text`, `tool_call`, `tool_result`, `input_request`, or the name of the event that it tells."""
+    """Returns `text`, `tool_call`, `tool_result`, `input_request`, or the event's name."""
     name = entry.meta.get("messageType")
     if isinstance(name, str):
         return "text" if name == "system" else name
@@ -45,9 +49,10 @@ def message_type(entry: Message) -> str:
 
 
 def metadata_json(add: AddEntry, raw_limit: int) -> str | None:
-    """What is known of an entry and is no part of it."""
+    """Returns metadata stored with an entry, outside its JSON; None if the entry has none."""
     thinking = bool(add.entry.parts) and isinstance(add.entry.parts[0], ThinkingPart)
     if add.raw is None:
         return '{"thinking":true}' if thinking else None
-    kept = raw_event(add.raw, raw_limit)  # JSON already: it is not decoded to be encoded again
+    # The raw event is JSON already, so it is not decoded and encoded again.
+    kept = raw_event(add.raw, raw_limit)
     return f'{{"thinking":true,"raw_event":{kept}}}' if thinking else f'{{"raw_event":{kept}}}'

@@ -1,4 +1,4 @@
-"""Reads the words of a search: bounded, as an FTS5 expression, and as terms to be marked."""
+"""Parses the words of a search into an FTS5 expression and terms to mark in snippets."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from turnwire.stores.words import CJK, normalized, pairs
 
 __all__ = ["MOST_CHARACTERS", "MOST_WORDS", "Query"]
 
-# Every word costs SQLite a lookup in its index, and every hit a search for the word.
+# Each word costs SQLite one index lookup, and one more search in every hit.
 MOST_CHARACTERS = 1000  # a longer search is refused
-MOST_WORDS = (
-    50  # of a search with more different words, as of a pasted sentence, the first ones count
-)
+MOST_WORDS = 50  # of a longer search, such as a pasted sentence, the first different words count
 
-_RUN_OR_REST = f"([{CJK}]+)|([^{CJK}]+)"  # compiled by the first search: it takes long
+_RUN_OR_REST = f"([{CJK}]+)|([^{CJK}]+)"  # compiled at the first search, because compiling is slow
 
 
 class Query:
-    """The words of one search, read once for all hits.
+    """The words of one search, parsed once for all hits.
 
-    Every word has to be in an entry; each also finds longer words that begin with it. No character
-    has a special meaning. Words beyond the limit are ignored: an entry that has them is still found.
+    An entry must contain every word. A word also finds longer words that begin with it. No
+    character has a special meaning. Words beyond the limit are ignored, so they exclude no entry.
     """
 
     def __init__(self, words: str) -> None:
-        """Raises Refused (INVALID_PAYLOAD) if there are too many characters."""
+        """Raises Refused (INVALID_PAYLOAD) if the search has too many characters."""
         if len(words) > MOST_CHARACTERS:
             raise Refused(
                 "INVALID_PAYLOAD",
@@ -38,17 +36,20 @@ class Query:
                 max_characters=MOST_CHARACTERS,
             )
         split = list(dict.fromkeys(_split(clean(words))))
-        self.ignored = max(len(split) - MOST_WORDS, 0)  # number of words that do not count
+        self.ignored = max(len(split) - MOST_WORDS, 0)  # number of words beyond the limit
         split = split[:MOST_WORDS]
-        # For SQLite; None if no word has a letter or a digit.
+        # The FTS5 expression; None if no word has a letter or a digit.
         self.expression = " AND ".join(_asked(run, rest) for run, rest in split) or None
         terms = (Term(fold(run or rest), is_run=bool(run)) for run, rest in split)
-        # The longest first: it is the rarest, and the place to show.
+        # The longest term comes first: it is the rarest, so the snippet is cut around it.
         self.terms = sorted(terms, key=lambda term: -len(term.text))
 
 
 def _split(words: str) -> Iterable[tuple[str, str]]:
-    """Returns each word as a run of Chinese, Japanese or Korean, or as other text with a letter or digit."""
+    """Yields each word as a pair: a run of Chinese, Japanese or Korean, or other text.
+
+    One of the two is empty. Other text has at least one letter or digit.
+    """
     plain = normalized(words).replace('"', " ").replace("\0", " ")
     for word in plain.split():
         for run, rest in re.findall(_RUN_OR_REST, word):
@@ -57,7 +58,10 @@ def _split(words: str) -> Iterable[tuple[str, str]]:
 
 
 def _asked(run: str, rest: str) -> str:
-    """Returns one word as FTS5 has it: a run by its pairs of characters, other text by its beginning."""
+    """Returns one word in FTS5 syntax.
+
+    A run becomes a phrase of character pairs. Other text becomes a prefix search.
+    """
     if len(run) > 1:
         return f'"{pairs(run)}"'
     return f'"{run or rest}"*'

@@ -1,4 +1,4 @@
-"""Secrets out of what is kept only for debugging, and only so much of it."""
+"""Redaction and size limit of raw agent messages, which are stored only for debugging."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from turnwire.stores.secret_patterns import KINDS, REDACTED, Kind
 
 __all__ = ["PREVIEW_LENGTH", "RAW_LIMIT", "may_hold_secrets", "raw_event", "redact_text"]
 
-RAW_LIMIT = 16 * 1024  # bytes of an agent's message that are kept
-PREVIEW_LENGTH = 1000  # characters of a longer one
+RAW_LIMIT = 16 * 1024  # bytes of an agent's raw message that are stored
+PREVIEW_LENGTH = 1000  # characters that are stored of a longer message
 
-# Keys of JSON objects whose values are secrets, without what is between their words.
+# Keys of JSON objects whose values are secrets. Separators between the words of a key are removed.
 _SECRET_KEY = re.compile(
     r"apikey|secret|passw(or)?d|passphrase|authorization|credential|cookie|privatekey|accesskey"
     r"|accountkey|token$"
 )
 _KEY_SIGNS = ("credential", "cookie", "privatekey", "private_key", "private-key")
 
-# The letters by which signs are found, the rarest first, as agents' messages have them.
+# Letters by which signs are found, ordered from the rarest in messages of agents.
 _ANCHORS = "@=~zjx/qwvkhgb8ycm"
 
 
 def _sign_pattern(signs: Iterable[str]) -> re.Pattern[str]:
-    """Finds all signs at once: from a letter that is rare, it looks ahead and then back."""
+    """Returns a pattern that finds all signs in one pass.
+
+    The pattern starts at a rare letter, then looks ahead and back.
+    """
     by_anchor: dict[str, set[str]] = {}
     for sign in signs:
         text, _, ahead = sign.partition("(?")
@@ -42,8 +45,9 @@ def _sign_pattern(signs: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(each))
 
 
-# Nearly every message has no sign at all, so this has to be fast: a hundred plain searches take five
-# times as long. A sign with capitals is looked for as it is, one without a rare letter by itself.
+# Nearly every message has no sign, so this check must be fast: a hundred plain searches take five
+# times as long. A sign with capitals is searched case-sensitively. A sign without a rare letter is
+# searched separately.
 _SIGNS = frozenset((*_KEY_SIGNS, *(sign for kind in KINDS for sign in kind.signs)))
 _EXACT = tuple(sign for sign in _SIGNS if not sign.islower())
 _COMMON = tuple(sign for sign in _SIGNS.difference(_EXACT) if not set(sign) & set(_ANCHORS))
@@ -52,10 +56,14 @@ _SHAPES = tuple(kind.shape for kind in KINDS if kind.shape is not None)
 
 
 def raw_event(raw: bytes | Raw, limit: int = RAW_LIMIT) -> str:
-    """An agent's own message as the JSON that is kept: no secrets, of a long one only the beginning."""
+    """Returns an agent's raw message as JSON for storage.
+
+    Secrets are redacted. A message longer than `limit` is cut to a preview.
+    """
     size = len(memoryview(raw))
     if size > limit:
-        # More is looked at than is kept, so that no secret is cut before it is seen.
+        # The redacted text is longer than the preview, so that no secret is cut before it is
+        # recognized.
         begin = str(memoryview(raw)[: 16 * PREVIEW_LENGTH], "utf-8", "replace")
         preview = redact_text(begin)[:PREVIEW_LENGTH]
         return _json({"payload_preview": preview, "raw_size": size})
@@ -64,17 +72,20 @@ def raw_event(raw: bytes | Raw, limit: int = RAW_LIMIT) -> str:
         if not may_hold_secrets(text):
             return text
         return _json(_redacted(msgspec.json.decode(text), _kinds_in(text)))
-    except (ValueError, RecursionError):  # no UTF-8, `1e999`, too deep
+    except (ValueError, RecursionError):  # invalid UTF-8, `1e999`, or too deeply nested
         return _json(redact_text(str(raw, "utf-8", "replace")))
 
 
 def redact_text(text: str) -> str:
-    """Text without what looks like a secret."""
+    """Returns the text with everything that looks like a secret redacted."""
     return _without(text, _kinds_in(text))
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether a message has a sign of a secret. False: it has none that is known."""
+    """Returns whether a message has a sign of a secret.
+
+    False means that no known sign was found.
+    """
     for sign in _EXACT:
         if sign in text:
             return True
@@ -86,7 +97,7 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def _kinds_in(text: str) -> list[Kind]:
-    """The kinds of secrets that may be in a message, and in any part of it."""
+    """Returns the kinds of secrets that a message, or any part of it, may contain."""
     lowered = text.lower()
     return [
         kind
@@ -103,7 +114,10 @@ def _has(sign: str, text: str, lowered: str) -> bool:
 
 
 def _redacted(value: Any, kinds: list[Kind]) -> Any:
-    """Decoded JSON without secrets: the values of telling keys, and what looks like one anywhere."""
+    """Returns decoded JSON without secrets.
+
+    Values of keys that name a secret are redacted, and every text that looks like a secret.
+    """
     match value:
         case str():
             return _without(value, kinds)
@@ -125,7 +139,8 @@ def _without(text: str, kinds: list[Kind]) -> str:
 
 
 def _is_secret(key: str, value: Any) -> bool:
-    if value is None or value == "" or isinstance(value, bool):  # that there is one is no secret
+    # An empty value or a flag is no secret.
+    if value is None or value == "" or isinstance(value, bool):
         return False
     return _SECRET_KEY.search(re.sub(r"[\W_]", "", key.lower())) is not None
 

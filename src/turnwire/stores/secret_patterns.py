@@ -1,10 +1,13 @@
-"""The kinds of secrets that are known by their form: one table, each row with a sample.
+"""Table of the secrets that are recognized by their form, each with a sample.
 
-A row has *signs*, one of which is in every message that the row's pattern can match: plain text, with
-a lookahead after it if the text alone is too common. A sign in lower case is found in any case. A secret
-without such a text has a `shape`: a function that tells whether a message may hold one.
-`redact` first searches for all signs and shapes at once, which is cheap, then for the rows that were found.
-A pattern must take linear time for any text: no two places at which it may begin may share a long run.
+Every message that a row's pattern can match contains one of the row's *signs*. A sign is plain
+text, followed by a lookahead if the text alone is too common. A sign in lower case is found in any
+case. A kind of secret without such a text has a `shape`: a function that tells whether a message
+may hold one.
+
+`redact` first searches for all signs and shapes at once, which is cheap. It then applies only the
+rows whose sign or shape was found. A pattern must take linear time for any text: two possible
+starts of a match must not share a long run.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ REDACTED = "[redacted]"
 
 
 class Kind:
-    """One kind of secret: how it is recognized, and an invented sample of it."""
+    """One kind of secret: how it is recognized, and an invented sample."""
 
     def __init__(
         self,
@@ -34,9 +37,11 @@ class Kind:
         is_one: Callable[[str], bool] | None = None,
         shape: Callable[[str], bool] | None = None,
     ) -> None:
-        """`kept`: groups of the pattern that stay. `is_one`: what a pattern cannot tell.
+        """Defines a kind of secret.
 
-        `shape`: tells whether a message may hold such a secret, if no sign can.
+        - `kept`: groups of the pattern that stay in the text.
+        - `is_one`: checks a match for what a pattern cannot express.
+        - `shape`: tells whether a message may hold such a secret, for kinds without a sign.
         """
         self.name = name
         self.signs = (signs,) if isinstance(signs, str) else signs
@@ -47,12 +52,14 @@ class Kind:
         self._is_one = is_one
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:  # by the first message that needs it: it takes long
+    def _compiled(self) -> re.Pattern[str]:
+        # Compiled by the first message that needs the pattern, because compiling is slow.
         return re.compile(self.pattern)
 
     def take_out(self, text: str) -> str:
-        """The text without secrets of this kind."""
-        if self._compiled.search(text) is None:  # nearly always, and much faster than `sub`
+        """Returns the text without secrets of this kind."""
+        # True for nearly all texts, and much faster than `sub`.
+        if self._compiled.search(text) is None:
             return text
         is_one = self._is_one
         if is_one is None:
@@ -61,44 +68,45 @@ class Kind:
 
 
 def _looks_random(text: str) -> bool:
-    """Whether capitals, small letters and digits alternate as they do in no path and in no word."""
+    """Returns whether capitals, small letters and digits alternate as in no path and no word."""
     kinds = [("A" <= c <= "Z") + 2 * ("a" <= c <= "z") + 4 * ("0" <= c <= "9") for c in text]
     return sum(a != b for a, b in pairwise(kinds)) >= len(text) * 0.4
 
 
 def _is_bare_secret(text: str) -> bool:
-    """Returns whether 40 characters without a name are random, and no identifier, path or number.
+    """Returns whether 40 characters without a name are random, not an identifier, path or number.
 
-    Of a hundred random keys, one or two have too few digits and are missed.
+    One or two of a hundred random keys have too few digits, and are missed.
     """
     has_digits = sum(map(str.isdigit, text)) >= 2
     return has_digits and len(set(text)) >= 23 and _looks_random(text)
 
 
-# Each byte of a message: "x" if it may be a part of a key, a space if not.
+# Maps each byte of a message to "x" if a key may contain the byte, else to a space.
 _SHAPE_OF_BYTES = bytes(
     ord("x" if chr(byte) in f"{ascii_letters}{digits}+/-_" else " ") for byte in range(256)
 )
-# 40 characters alone, after an escape of JSON such as `\\n`, and after one such as `\\u201c`.
+# Runs of 40 characters: alone, after a JSON escape such as `\\n`, and after one such as `\\u201c`.
 _RUNS = tuple(b" %b " % (b"x" * length) for length in (40, 41, 45))
 
 
 def _has_run_of_40(text: str) -> bool:
-    """Returns whether 40 characters that may be a key stand alone: a few passes in C."""
+    """Returns whether 40 characters that may be a key stand alone. Takes a few passes in C."""
     shape = b" %b " % text.encode(errors="replace").translate(_SHAPE_OF_BYTES)
     return any(run in shape for run in _RUNS)
 
 
 def _key(name: str, signs: str | tuple[str, ...], head: str, tail: str, sample: str) -> Kind:
-    """A secret that stands for itself, and goes as a whole. `head` is plain, so that it is found fast.
+    """Returns a kind of secret that is recognizable without a name, and is redacted as a whole.
 
-    No letter or digit stands before it, unless that belongs to an escape of JSON: `\\nghp_...`.
+    `head` is plain text, so that it is found fast. No letter or digit may precede it, unless the
+    letter belongs to a JSON escape: `\\nghp_...`.
     """
     begins = rf"(?:(?<![A-Za-z0-9]{head})|(?<=\\[bfnrt]{head})|(?<=\\u[0-9A-Fa-f]{{4}}{head}))"
     return Kind(name, signs, f"{head}{begins}{tail}", sample)
 
 
-# The names under which secrets are given, in any case.
+# Names under which secrets are given, in any case.
 _NAMED = (
     r"(?:api[_-]?key|secret|passw(?:or)?d|passphrase|authorization|ac(?:cess|count)[_-]?key"
     r"|token(?!s))[\w.-]{0,64}"
@@ -117,7 +125,7 @@ KINDS = (
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0\nabc\n-----END RSA PRIVATE KEY-----",
     ),
     Kind(
-        # name = value, name: "value", name: Bearer value, also as JSON inside a string.
+        # name = value, name: "value", name: Bearer value; also as JSON inside a string.
         "value with a telling name",
         _NAME_SIGNS,
         rf"(?i)({_NAMED}\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:bearer|basic)\s+)?[^\s\"',;&}}\\]+",
@@ -125,7 +133,7 @@ KINDS = (
         kept=r"\1\2",
     ),
     Kind(
-        # A word without a digit is more likely to be a word: "bearer authentication".
+        # A word without a digit is more likely an ordinary word: "bearer authentication".
         "bearer token",
         "bearer",
         r"(?i)\b(bearer\s+)(?=\S*\d)[A-Za-z0-9._~+/=-]{8,}",
@@ -152,7 +160,7 @@ KINDS = (
         r"(?:(?<![\w-])|(?<=\\[bfnrt]))eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N",
     ),
-    # --- our own
+    # --- Turnwire
     _key("Turnwire token", "tw_", "tw_", r"[\w-]{40,}", "tw_" + "Zk3q-9_a" * 5 + "x7Q"),
     Kind(
         "Turnwire link or ticket",
@@ -210,7 +218,8 @@ KINDS = (
         "AKIAIOSFODNN7EXAMPLE",
     ),
     Kind(
-        # Has no form of its own but its length. Of a message that speaks of AWS, more is redacted.
+        # This key has no form except its length. A message that mentions AWS is redacted more
+        # broadly.
         "AWS secret access key",
         ("aws", "akia", "ASIA"),
         r"(?:(?<![A-Za-z0-9+/=])|(?<=\\[bfnrt]))[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])",
@@ -218,7 +227,8 @@ KINDS = (
         is_one=_looks_random,
     ),
     Kind(
-        # In any message: exactly 40 characters that look random, and are not the last line of a longer text.
+        # In any message: exactly 40 characters that look random and are not the last line of a
+        # longer text.
         "AWS secret access key, alone",
         (),
         r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"

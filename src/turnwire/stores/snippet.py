@@ -1,7 +1,7 @@
-"""Cuts the snippet of a search hit out of a text, and marks the words.
+"""Snippets of search hits, with the found words marked.
 
-The text is searched with `str.find` and in one pass. The words of a search never become a regular
-expression, whose cost would be the length of the text times that of the search.
+The text is searched with `str.find` in one pass. The words of a search never become a regular
+expression: its cost would be the length of the text times the length of the search.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ __all__ = ["Term", "fold", "snippet"]
 
 _LENGTH = 160
 _BEFORE = 40
-_MOST_SLOW = 3  # terms that are searched with `find_slowly`
-_MOST_FOLDED = 20_000  # characters whose folded form is remembered
+_MOST_SLOW = 3  # maximum number of terms that are searched with `find_slowly`
+_MOST_FOLDED = 20_000  # maximum number of characters whose folded form is cached
 
-_TOKEN = f"[{CJK}]+|[^{CJK} ]+"  # compiled by the first search: it takes long
+_TOKEN = f"[{CJK}]+|[^{CJK} ]+"  # compiled at the first search, because compiling is slow
 _CJK = f"[{CJK}]"
 
 
 class Term:
-    """One word of a search, folded: a run of Chinese, Japanese or Korean, or pieces of other words.
+    """One folded word of a search: a run of Chinese, Japanese or Korean, or pieces of other words.
 
-    `foo_bar.py` has the pieces foo, bar and py; the last one also stands for longer words.
+    `foo_bar.py` has the pieces foo, bar and py. The last piece also matches longer words.
     """
 
     __slots__ = ("is_run", "pieces", "text")
@@ -37,7 +37,7 @@ class Term:
         self.text = " ".join(self.pieces)
 
     def find(self, folded: str) -> int:
-        """Returns the first place of the term in a folded text; -1 if it is not found."""
+        """Returns the first position of the term in a folded text; -1 if the term is not found."""
         if self.is_run:
             return folded.find(self.text)
         if folded.startswith(self.text):
@@ -46,13 +46,13 @@ class Term:
         return at + 1 if at >= 0 else -1
 
     def find_slowly(self, folded: str) -> int:
-        """Returns the same for a term that `find` does not find. It costs more."""
+        """Returns the position of a term that `find` does not find. Costs more than `find`."""
         if self.is_run or (folded.isascii() and len(self.pieces) == 1):
             return -1
-        if len(self.pieces) == 1:  # between characters of a script without spaces: 请用API调用
+        if len(self.pieces) == 1:  # next to characters of a script without spaces: 请用API调用
             found = re.compile(f"(?<={_CJK}){re.escape(self.text)}").search(folded)
             return found.start() if found else -1
-        # With more than one space between two pieces.
+        # The text may have more than one space between two pieces.
         close = f" {' '.join(folded.split())}"
         at = close.find(f" {self.text}")
         if at < 0:
@@ -62,7 +62,10 @@ class Term:
 
 
 def snippet(text: str, terms: Sequence[Term]) -> str:
-    """Returns the text around the first term that is found, with \\x02 before and \\x03 after each word."""
+    """Returns the text around the first found term.
+
+    Each marked word has \\x02 before it and \\x03 after it.
+    """
     text = text.replace("\x02", " ").replace("\x03", " ")
     folded = fold(text)
     first = _place(folded, terms)
@@ -80,7 +83,7 @@ def snippet(text: str, terms: Sequence[Term]) -> str:
 
 
 def _place(folded: str, terms: Sequence[Term]) -> int:
-    """Returns the place of the first term that is found; 0 if none is."""
+    """Returns the position of the first found term; 0 if no term is found."""
     for term in terms:
         at = term.find(folded)
         if at >= 0:
@@ -93,12 +96,12 @@ def _place(folded: str, terms: Sequence[Term]) -> int:
 
 
 def _marks(folded: str, start: int, end: int, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Returns where terms begin and end between two places of the text."""
+    """Returns the start and end of each term between two positions of the text."""
     found = list(re.compile(_TOKEN).finditer(folded, start, end))
     tokens = [token[0] for token in found]
     is_cut = bool(start and found and _is_one_word(folded[start - 1 : start + 1]))
     marks: list[tuple[int, int]] = []
-    done = 0  # tokens that are marked already, or are only the end of a word
+    done = 0  # number of tokens that are already marked, or are only the end of a word
     for number, token in enumerate(found):
         if re.match(_CJK, token[0]):
             marks += _marks_of_run(token[0], token.start(), terms)
@@ -116,15 +119,15 @@ def _is_one_word(two: str) -> bool:
 
 
 def _length_of_match(tokens: list[str], number: int, terms: Sequence[Term]) -> int:
-    """Returns how many tokens from this one on are a term; 0 if no term begins with it."""
+    """Returns how many tokens, from this one on, match a term; 0 if none matches."""
     for term in terms:
         *whole, last = term.pieces
-        behind = number + len(whole)
+        end = number + len(whole)
         if (
             not term.is_run
-            and behind < len(tokens)
-            and tokens[behind].startswith(last)
-            and tokens[number:behind] == whole
+            and end < len(tokens)
+            and tokens[end].startswith(last)
+            and tokens[number:end] == whole
         ):
             return len(whole) + 1
     return 0
@@ -142,15 +145,17 @@ def _marks_of_run(run: str, offset: int, terms: Sequence[Term]) -> list[tuple[in
 
 
 class _Folded(dict[int, str]):
-    """Maps each character to one other, so that places in folded text are places in the text itself.
+    """Maps each character to one folded character, so that positions in both texts are the same.
 
-    Letters and digits lose their case and their accents; everything else becomes a space.
+    Letters and digits lose their case and accents. Every other character becomes a space.
     """
 
     def __missing__(self, code: int) -> str:
         one = chr(code)
-        form = "NFKC" if re.match(_CJK, one) else "NFKD"  # Korean would fall apart into its letters
-        folded = unicodedata.normalize(form, one).casefold()[:1]  # type: ignore[arg-type]  # one of them
+        # NFKD would split Korean syllables into letters.
+        form = "NFKC" if re.match(_CJK, one) else "NFKD"
+        # `form` is one of the allowed names.
+        folded = unicodedata.normalize(form, one).casefold()[:1]  # type: ignore[arg-type]
         if not folded.isalnum():
             folded = " "
         if len(self) < _MOST_FOLDED:
@@ -162,5 +167,5 @@ _FOLDED = _Folded()
 
 
 def fold(text: str) -> str:
-    """Returns the text as it is compared: of the same length, each character in its plainest form."""
+    """Returns the text folded for comparison, with its length unchanged."""
     return text.translate(_FOLDED)

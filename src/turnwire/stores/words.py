@@ -1,8 +1,9 @@
-"""Finding words in any script: which text of an entry is searched, and how it is indexed.
+"""Text extraction and indexing for search, in any script.
 
-Chinese, Japanese and Korean have no spaces that an index could go by. A run of such characters is
-indexed as every two neighbours, and its last character alone: 会议室 as 会议, 议室 and 室. A word of
-two or more characters is then a phrase of pairs, and a single character the beginning of some pair.
+Chinese, Japanese and Korean have no spaces between words. A run of such characters is indexed as
+every pair of neighbours, plus its last character: 会议室 as 会议, 议室 and 室. A word of two or more
+characters is then searched as a phrase of pairs. A single character is searched as the beginning of
+a pair.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from turnwire.core.questions import questions_of
 __all__ = ["CJK", "indexed", "normalized", "pairs", "text_of"]
 
 TEXT_LIMIT = 64 * 1024  # characters of an entry that are indexed
-RESULT_LIMIT = 16 * 1024  # of a tool's result: long ones are mostly files
+# Characters of a tool result that are indexed: long results are mostly files.
+RESULT_LIMIT = 16 * 1024
 
 CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -29,10 +31,10 @@ _RUNS = re.compile(f"([{CJK}]+)")
 
 
 def text_of(entry: Message) -> str:
-    """The words of an entry that a person may look for: said or asked by a person, the agent or a tool."""
+    """Returns the searchable text of an entry: said or asked by a person, the agent or a tool."""
     if entry.role == "system":
         return "\n".join(_asked_later(entry))[:TEXT_LIMIT]
-    if len(entry.parts) == 1 and isinstance(part := entry.parts[0], TextPart):  # mostly
+    if len(entry.parts) == 1 and isinstance(part := entry.parts[0], TextPart):  # the usual case
         return part.payload.text[:TEXT_LIMIT]
     return "\n".join(_texts(entry.parts))[:TEXT_LIMIT]
 
@@ -65,7 +67,7 @@ def _asked(arguments: dict[str, Any]) -> Iterable[str]:
 
 
 def _asked_later(entry: Message) -> Iterable[str]:
-    """The questions of a call that was announced as a plain tool call."""
+    """Yields the texts of questions whose call was first announced as a plain tool call."""
     data = entry.meta.get("data")
     if entry.meta.get("messageType") == "input_request" and isinstance(data, dict):
         yield from _asked(data)
@@ -73,27 +75,28 @@ def _asked_later(entry: Message) -> Iterable[str]:
 
 # --- the index ----------------------------------------------------------------------------------
 
-# Unicode calls text with no more combining marks in a row than this stream-safe (UAX #15, section 13).
+# Unicode calls text stream-safe if no more combining marks than this follow each other (UAX #15,
+# section 13).
 _MOST_MARKS = 30
-# Long runs in which combining marks may be: scripts that have none, and ASCII, end a run.
+# Long runs that may contain combining marks. ASCII, and scripts without marks, end a run.
 _MAY_BE_MARKS = re.compile(
     f"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u3400-\u9fff\uac00-\ud7a3]{{{_MOST_MARKS + 1},}}"
 )
-# NFKC makes up to 18 characters of one. A text that grows by more than a quarter is cut: the index
-# of ordinary text stays as it is, and no text costs more than others of its length.
+# NFKC may expand one character to 18. A text that grows by more than a quarter is cut. The index of
+# ordinary text is not affected, and no text costs more than others of its length.
 _NORMALIZED_LIMIT = TEXT_LIMIT + TEXT_LIMIT // 4
 _SLICE = 4096  # characters that are normalized at once
-_SLICE_MORE = (
-    1024  # how far the end of a slice may move, so that it parts nothing that belongs together
-)
-_STANDS_ALONE = re.compile("[\x00-\x7f\u4e00-\u9fff]")  # combines with nothing before it
+# Characters by which the end of a slice may move, to keep combining characters together.
+_SLICE_MORE = 1024
+# Matches a character that never combines with the one before it.
+_STANDS_ALONE = re.compile("[\x00-\x7f\u4e00-\u9fff]")
 
 
 def indexed(text: str) -> str:
-    """The text with spaces between all words, for a tokenizer that goes by them."""
+    """Returns the text with spaces between all words, for a tokenizer that splits at spaces."""
     if text.isascii():
         return text
-    pieces = _RUNS.split(normalized(text))  # every second one is a run
+    pieces = _RUNS.split(normalized(text))  # every second piece is a run
     pieces[1::2] = [
         f" {pairs(run)} {run[-1]} " if len(run) > 1 else f" {run} " for run in pieces[1::2]
     ]
@@ -101,7 +104,7 @@ def indexed(text: str) -> str:
 
 
 def normalized(text: str) -> str:
-    """The text in NFKC, in time that grows with its length alone.
+    """Returns the text in NFKC, in time linear in its length.
 
     Python's own normalization takes quadratic time for a long run of combining marks, so a run is
     cut after 30 of them.
@@ -139,11 +142,11 @@ def _with_fewer_marks(run: re.Match[str]) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether it combines with the character before it, once it is in NFKC."""
+    """Returns whether the character combines with the one before it after normalization to NFKC."""
     decomposed = unicodedata.normalize("NFKD", character)
     return unicodedata.combining(decomposed[0]) != 0
 
 
 def pairs(run: str) -> str:
-    """Every two neighbours of a run of Chinese, Japanese or Korean, with spaces between them."""
+    """Returns all pairs of neighbours in a run of Chinese, Japanese or Korean, joined by spaces."""
     return " ".join(map(add, run, run[1:]))

@@ -1,4 +1,4 @@
-"""For those who build on Turnwire: checks for a store, an agent, a bus or a projector, and a clock for tests."""
+"""Test tools for extensions: checks of a store, an agent, a bus, a projector; a manual clock."""
 
 from turnwire.testing.check_agent import AgentBroken, AgentReport, Prompts, check_agent
 from turnwire.testing.check_bus import check_bus

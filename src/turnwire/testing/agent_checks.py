@@ -1,4 +1,4 @@
-"""The promises of the agent port, one after the other, each tried on sessions of its own."""
+"""The checks of the agent port. Each check opens its own sessions."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
 
 
 class Skip(Exception):
-    """There is no prompt for this, or the agent does not promise it."""
+    """Raised if a check has no prompt, or if the agent does not claim the capability."""
 
 
 class Prompts(Struct, frozen=True):
-    """What to say so that the agent does what is to be checked. None: that is not checked."""
+    """The prompts for the checks. A check whose prompt is None is skipped."""
 
     plain: str = "Hello."
-    long: str | None = None  # its answer takes long enough to be interrupted
-    tool: str | None = None  # it calls a tool
-    question: str | None = None  # it asks a person
-    permission: str | None = None  # it wants leave for a tool
+    long: str | None = None  # gets an answer that takes long enough to be interrupted
+    tool: str | None = None  # makes the agent call a tool
+    question: str | None = None  # makes the agent ask a question
+    permission: str | None = None  # makes the agent ask for a permission
 
 
 class AgentChecks:
-    """A method for each promise. It raises AgentBroken, or Skip."""
+    """The checks, one method each. A method raises AgentBroken if the check fails, or Skip."""
 
     def __init__(self, make: Callable[[], Agent], prompts: Prompts, seconds: float) -> None:
         self.make = make
@@ -59,7 +59,7 @@ class AgentChecks:
     async def session(
         self, native_session_id: str | None = None, calls: set[str] | None = None
     ) -> AsyncIterator[Listener]:
-        """An open session that is being read; it is closed at the end, and what it said is judged."""
+        """Opens a session and reads its events. Closes it at the end and checks the event order."""
         self._sessions += 1
         start = SessionStart(f"check-{self._sessions}", native_session_id)
         try:
@@ -79,20 +79,20 @@ class AgentChecks:
             raise AgentBroken("; ".join(dict.fromkeys(heard.order.problems)))
 
     async def say(self, heard: Listener, text: str | None) -> None:
-        """A prompt; skipped where there is none for this."""
+        """Sends a prompt. Raises Skip if the prompt is None."""
         if text is None:
             raise Skip
         turn = f"check-{self._sessions}:{heard.order.turns_ended + 1}"
         await heard.session.prompt([TextContent(text)], turn_uuid=turn)
 
-    # --- the promises -------------------------------------------------------------------------
+    # --- the checks ---------------------------------------------------------------------------
 
     async def describes_itself(self) -> None:
         agent = self.make()
         if not agent.name:
-            raise AgentBroken("it has no name")
+            raise AgentBroken("the agent has no name")
         if agent.capabilities != agent.capabilities:
-            raise AgentBroken("its capabilities change")
+            raise AgentBroken("its capabilities change between two reads")
 
     async def a_prompt_gets_a_turn(self) -> None:
         async with self.session() as heard:
@@ -104,9 +104,9 @@ class AgentChecks:
             if not any(
                 isinstance(event, ev.AssistantMessage | ev.ContentCompleted) for event in events
             ):
-                raise AgentBroken("the turn said nothing")
+                raise AgentBroken("the turn has no content")
             if heard.session.native_session_id is None:
-                raise AgentBroken("after a turn, native_session_id is still not known")
+                raise AgentBroken("native_session_id is still None after a turn")
 
     async def a_second_prompt_gets_a_second_turn(self) -> None:
         async with self.session() as heard:
@@ -128,14 +128,14 @@ class AgentChecks:
             await self.say(heard, self.prompts.tool)
             await heard.turn_ends(1)
             if not heard.order.calls:
-                raise AgentBroken("it called no tool")
+                raise AgentBroken("the agent called no tool")
             missing = heard.order.calls - heard.order.results
             if missing:
                 raise AgentBroken(f"calls without a result: {', '.join(sorted(missing))}")
 
     async def an_interrupt_ends_the_turn(self) -> None:
         async with self.session() as heard:
-            await heard.session.interrupt()  # without a turn it does nothing
+            await heard.session.interrupt()  # must do nothing without a turn
             await self.say(heard, self.prompts.long)
             await heard.until(lambda: _has_spoken(heard.events), "first words")
             await heard.session.interrupt()
@@ -148,7 +148,7 @@ class AgentChecks:
                 return
             end = heard.first(ev.TurnCompleted)
             if end is None or not end.interrupted:
-                self.notes.append("interrupt: the turn ended, and does not say that it was stopped")
+                self.notes.append("interrupt: the turn ended, but not marked as interrupted")
             await self.say(heard, self.prompts.plain)
             await heard.turn_ends(2)
 
@@ -161,7 +161,7 @@ class AgentChecks:
             _expect_result(heard.events, asked.tool_use_id)
 
     async def a_question_reaches_a_person(self) -> None:
-        """Through a real engine and store: the person is asked, and the agent gets the answer."""
+        """Checks with a real engine and store that a person is asked and the agent is answered."""
         if self.prompts.question is None:
             raise Skip
         await check_question_in_engine(self.make(), self.prompts.question, self.seconds)
@@ -191,7 +191,7 @@ class AgentChecks:
                 await heard.turn_ends(1)
                 result = _expect_result(heard.events, asked.tool_use_id)
                 if not allowed and not result.is_error:
-                    raise AgentBroken("a call was denied, and its result is no error")
+                    raise AgentBroken("the result of a denied call is not an error")
 
     async def _asked(self, heard: Listener, kind: type[_Request]) -> _Request:
         await heard.until(lambda: heard.first(kind) is not None, kind.__name__)
@@ -213,10 +213,10 @@ class AgentChecks:
                         raise AgentBroken(f"{name} was refused: {refused.code}") from refused
                 else:
                     if name not in able:
-                        raise AgentBroken(f"{name} is not among its capabilities, and was answered")
+                        raise AgentBroken(f"{name} was answered, but is not in its capabilities")
 
     async def closing_ends_everything(self) -> None:
-        """In the middle of a turn, twice, with every process that there was."""
+        """Closes a session twice during a turn and checks that no process is left."""
         before = processes_below_us()
         async with self.session() as heard:
             await self.say(heard, self.prompts.long or self.prompts.plain)
@@ -236,7 +236,7 @@ class AgentChecks:
         left = await still_running(ours | (processes_below_us() - before), self.seconds)
         if left:
             names = ", ".join(f"{process.name} ({process.pid})" for process in left)
-            raise AgentBroken(f"close() left processes behind: {names}")
+            raise AgentBroken(f"processes still run after close(): {names}")
 
     async def an_idle_session_closes(self) -> None:
         async with self.session() as heard:
@@ -256,7 +256,7 @@ def _has_spoken(events: list[NormalizedStreamEvent]) -> bool:
 
 
 def _answer(asked: ev.QuestionAsked) -> Reply:
-    """The first choice of every question, or some words."""
+    """Returns an answer: the first option of every question, or a text."""
     answers = {
         question.id: question.options[0].label if question.options else "Yes"
         for question in asked.questions

@@ -1,4 +1,4 @@
-"""Runs an agent in a real engine with a real store, to see what reaches a person."""
+"""Checks an agent's question with a real engine and a real store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_question_in_engine"]
 
 
 async def check_question_in_engine(agent: Agent, prompt: str, seconds: float) -> None:
-    """Raises AgentBroken if no person is asked, or if the agent does not go on with the answer."""
+    """Raises AgentBroken if no person is asked, or if the agent does not use the answer."""
     with TemporaryDirectory(prefix="turnwire-check-") as folder:
         store = await SqliteStore.open(Path(folder) / "check.db")
         try:
@@ -51,13 +51,13 @@ async def _ask_and_answer(talk: Talk, prompt: str) -> None:
                     if end.error is not None:
                         raise AgentBroken(f"the turn failed: {end.error.message}")
                     if asked is None:
-                        raise AgentBroken("the turn ended, and no question reached a person")
+                        raise AgentBroken("the turn ended without a question to a person")
                     return
                 case _:
                     pass
 
 
 def _choice(questions: list[Question]) -> Any:
-    """The first option of every question, or some words."""
+    """Returns the first option of every question, or a text."""
     answers = {each.id: each.options[0].label if each.options else "Yes" for each in questions}
     return next(iter(answers.values())) if len(answers) == 1 else answers

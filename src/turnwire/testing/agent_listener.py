@@ -1,4 +1,4 @@
-"""Reading a session as the engine does, and seeing which processes there are."""
+"""Reads an agent session as the engine does, and lists the processes of the agent."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _Event = TypeVar("_Event", bound=ev.Event)
 
 
 class AgentBroken(AssertionError):
-    """The promises that the agent does not keep."""
+    """Raised if an agent fails a check. The message says why."""
 
 
 class Listener:
-    """Reads a session as the engine does: all the time, into what can be asked later."""
+    """Reads a session continuously, as the engine does, and records its events."""
 
     def __init__(self, session: AgentSession, order: EventOrder, seconds: float) -> None:
         self.session = session
@@ -49,7 +49,7 @@ class Listener:
             self._news.set()
 
     async def until(self, done: Callable[[], bool], what: str) -> None:
-        """Wait for something to be heard."""
+        """Waits until `done()` is true. Raises AgentBroken at the end of events or the timeout."""
         try:
             async with asyncio.timeout(self._seconds):
                 while not done():
@@ -65,22 +65,22 @@ class Listener:
             ) from None
 
     async def turn_ends(self, number: int) -> list[NormalizedStreamEvent]:
-        """Wait for the end of this turn of the session, from 1; returns all that was heard."""
+        """Waits for the end of turn `number`, counted from 1. Returns all events so far."""
         await self.until(lambda: self.order.turns_ended >= number, f"end of turn {number}")
         return self.events
 
     async def until_over(self) -> None:
-        """Wait for the end of events()."""
+        """Waits for the end of events(). Raises AgentBroken at the timeout."""
         await asyncio.wait([self._task], timeout=self._seconds)
         if not self.over:
-            raise AgentBroken("events() goes on after close()")
+            raise AgentBroken("events() does not end after close()")
 
     def first(self, kind: type[_Event]) -> _Event | None:
-        """The first event of a kind."""
+        """Returns the first event of a type, or None."""
         return next((event for event in self.events if isinstance(event, kind)), None)
 
     async def stop(self) -> None:
-        """Nobody reads any more."""
+        """Stops reading."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -91,7 +91,7 @@ def processes_below_us() -> set[Running]:
 
 
 async def still_running(processes: set[Running], seconds: float) -> list[Running]:
-    """Those that do not end in this time. Whoever reads the table has to ask again and again."""
+    """Returns the processes that do not end within this time. Polls the process table."""
     deadline = asyncio.get_running_loop().time() + seconds
     known = {(process.pid, process.began) for process in processes}
     while True:

@@ -1,4 +1,4 @@
-"""The order that every agent's events have to keep, rule by rule."""
+"""Checks the order of an agent's events."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from turnwire.core.question_rules import BadQuestion, QuestionRules
 
 __all__ = ["EventOrder"]
 
-_BROKE_OFF = ("agent_lost", "agent_error")  # ends without figures
+_BROKE_OFF = ("agent_lost", "agent_error")  # failures without a result_summary
 
-# What the agent itself may say while no turn runs.
+# Events that the main agent may emit between turns.
 _BETWEEN_TURNS = (
     ev.SessionInit,
     ev.SystemEvent,
@@ -27,7 +27,7 @@ _BETWEEN_TURNS = (
 
 
 class _Message(Struct):
-    """A message that grows."""
+    """A message that is being streamed, with the indexes of its blocks."""
 
     message_id: str
     open: set[int]
@@ -35,10 +35,10 @@ class _Message(Struct):
 
 
 class EventOrder:
-    """Feed it every batch of a session, in order. `problems` has what was wrong, in words."""
+    """Checks all batches of a session in order. `problems` has a message for each violation."""
 
     def __init__(self, known_calls: Iterable[str] = ()) -> None:
-        """`known_calls`: those that a session before this one has made and not ended."""
+        """Takes as `known_calls` the tool calls without a result of an earlier session."""
         self.problems: list[str] = []
         self.in_turn = False
         self.turns_ended = 0
@@ -46,16 +46,16 @@ class EventOrder:
         self.results: set[str] = set()
         self._requests: set[str] = set()
         self._questions = QuestionRules()
-        self._growing: dict[str | None, _Message] = {}  # by voice
+        self._growing: dict[str | None, _Message] = {}  # by the sub-agent's tool call
 
     def feed(self, batch: list[NormalizedStreamEvent]) -> None:
-        """One batch."""
+        """Checks one batch."""
         if not batch:
-            self._wrong("a batch is empty: an agent hands out only what there is")
+            self._wrong("a batch is empty: an agent yields only batches with events")
             return
         for event, following in zip(batch, [*batch[1:], None], strict=True):
             if not event.provider:
-                self._wrong(f"{_name(event)} does not say whose it is: provider is empty")
+                self._wrong(f"{_name(event)} does not name its agent: provider is empty")
             self._turn(event, following)
             self._message(event)
             self._tools(event)
@@ -81,10 +81,10 @@ class EventOrder:
                     self._wrong(f"the turn ended and message {growing.message_id} did not")
                 broke_off = isinstance(event, ev.TurnFailed) and event.code in _BROKE_OFF
                 if not isinstance(following, ev.ResultSummary) and not broke_off:
-                    self._wrong(f"{_name(event)} has no result_summary behind it in its batch")
+                    self._wrong(f"{_name(event)} has no result_summary after it in its batch")
             case ev.ResultSummary():
                 if self.in_turn:
-                    self._wrong("result_summary in a turn: it belongs right behind its end")
+                    self._wrong("result_summary in a turn: it belongs directly after the end")
             case _:
                 self._between_turns(event)
 
@@ -95,7 +95,7 @@ class EventOrder:
             return
         if isinstance(event, ev.UserMessage) and event.origin in ("replay", "synthetic"):
             return
-        self._wrong(f"{_name(event)} of the agent itself outside of a turn")
+        self._wrong(f"{_name(event)} of the main agent outside of a turn")
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class EventOrder:
                 message.open.add(index)
             case ev.ContentDelta(message_id=message_id, index=index, kind=kind):
                 if kind == "tool_output":
-                    return  # a tool prints when it runs, and that may be after its message
+                    return  # a tool may print after its message has ended
                 message = self._of(event, message_id)
                 if message is not None and index not in message.open:
                     self._wrong(f"a piece of block {index} of message {message_id}: it is not open")
@@ -164,7 +164,7 @@ class EventOrder:
                 if event.request_id in self._requests:
                     self._wrong(f"request {event.request_id} was asked twice")
                 self._requests.add(event.request_id)
-                self.calls.add(event.tool_use_id)  # some ask without showing the call
+                self.calls.add(event.tool_use_id)  # some agents ask without emitting the call
             case _:
                 pass
 
@@ -173,7 +173,7 @@ class EventOrder:
 
     def _result(self, tool_use_id: str) -> None:
         if tool_use_id not in self.calls:
-            self._wrong(f"a result for {tool_use_id}, which nobody called")
+            self._wrong(f"a result for {tool_use_id}, which was never called")
         if tool_use_id in self.results:
             self._wrong(f"a second result for {tool_use_id}")
         self.results.add(tool_use_id)

@@ -1,8 +1,8 @@
-"""Whether an agent keeps what the agent port promises.
+"""Checks that an agent implements the agent port correctly.
 
     report = asyncio.run(check_agent(MyAgent, Prompts(long="Count to 1000, slowly.")))
 
-Every promise is tried against real sessions; all that were broken are named at once.
+Every check uses real sessions. One error names all checks that failed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["AgentBroken", "AgentReport", "Prompts", "check_agent"]
 
 
 class AgentReport(Struct, frozen=True):
-    """What was checked, what was not, and what is worth knowing although it breaks no promise."""
+    """The checks that passed, the checks that were skipped, and notes that are no failures."""
 
     kept: list[str]
     skipped: list[str]
@@ -33,14 +33,14 @@ _Check: TypeAlias = Callable[[], Awaitable[None]]
 async def check_agent(
     make_agent: Callable[[], Agent], prompts: Prompts | None = None, *, seconds: float = 15.0
 ) -> AgentReport:
-    """Try every promise. Raises AgentBroken, which names all that are not kept.
+    """Runs every check. Raises AgentBroken, which names all checks that failed.
 
-    Nothing may take longer than `seconds`: the start of a turn, its end, closing.
+    `seconds` is the timeout for each step: the start of a turn, its end and closing.
     """
     checker = AgentChecks(make_agent, prompts or Prompts(), seconds)
     why = make_agent().unavailable()
     if why is not None:
-        raise AgentBroken(f"the agent cannot be checked, it is unavailable: {why}")
+        raise AgentBroken(f"the agent cannot be checked, because it is unavailable: {why}")
     checks: list[_Check] = [
         checker.describes_itself,
         checker.a_prompt_gets_a_turn,
@@ -68,7 +68,7 @@ async def check_agent(
         except AgentBroken as problem:
             broken.append(f"{name}: {problem}")
         except Exception as error:
-            broken.append(f"{name}: it raised {error!r}")
+            broken.append(f"{name}: raised {error!r}")
         else:
             kept.append(name)
     if broken:

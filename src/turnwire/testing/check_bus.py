@@ -1,4 +1,4 @@
-"""Checks that any implementation of the port Bus can be run through."""
+"""Checks that a bus implements the bus port correctly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["check_bus"]
 
 
 async def check_bus(make_bus: Callable[[], Bus], *, patience: float = 5.0) -> None:
-    """Run every check against a new bus. Raises AssertionError with the promise that was broken.
+    """Runs every check on a new bus. Raises AssertionError with the promise that was broken.
 
-    A bus may lose messages, so nothing here fails because one did not arrive; only because one
-    arrived that should not have, or in another order than it was sent. A bus that never delivers
-    anything is of no use, though: that fails too.
+    A bus may lose messages, so a single lost message is no failure. These are failures: a message
+    for another conversation, a message after the end of the subscription, a wrong order, a
+    duplicate, and a bus that delivers no message within `patience` seconds.
     """
     bus = make_bus()
     loop = asyncio.get_running_loop()
@@ -34,23 +34,23 @@ async def check_bus(make_bus: Callable[[], Bus], *, patience: float = 5.0) -> No
     end_other = bus.subscribe("two", other.append)
     for number in range(100):
         bus.publish("one", number)
-    for _ in range(100):  # it may be lost: say it until it is heard
+    for _ in range(100):  # repeated, because a bus may lose messages
         bus.publish("one", "last")
         await asyncio.wait([last], timeout=patience / 100)
         if last.done():
             break
     numbers = [message for message in heard if isinstance(message, int)]
     expect(
-        numbers == sorted(set(numbers)), f"messages come in order, and once; these did: {numbers}"
+        numbers == sorted(set(numbers)), f"messages come in order, and once; received: {numbers}"
     )
-    expect(not other, f"nobody hears of another conversation; this was heard: {other}")
-    expect(last.done(), f"something of what is published arrives within {patience:g} seconds")
+    expect(not other, f"no subscriber receives messages of another conversation: {other}")
+    expect(last.done(), f"at least one published message arrives within {patience:g} seconds")
 
     end()
-    end()  # ending twice does no harm
+    end()  # a second call must not raise
     before = len(heard)
     bus.publish("one", "after the end")
     await asyncio.sleep(0)
-    expect("after the end" not in heard[before:], "a subscriber hears nothing after its end")
+    expect("after the end" not in heard[before:], "a subscriber receives nothing after its end")
     end_other()
-    bus.publish("nobody", "into the void")  # must not raise
+    bus.publish("three", "without subscribers")  # must not raise

@@ -1,4 +1,4 @@
-"""Does a projector keep its promises? Run this against that of a protocol of your own."""
+"""Checks that a projector implements the projector port correctly."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MakeProjector = Callable[[], Projector]
 
 
 class ProjectorBroken(AssertionError):
-    """Some promises were not kept. The message names each."""
+    """Raised if checks fail. The message names each failed check."""
 
 
 def check_projector(make: MakeProjector) -> None:
-    """Run every check on new projectors of a conversation, and raise ProjectorBroken if one fails."""
+    """Runs every check on new projectors. Raises ProjectorBroken if a check fails."""
     failures = []
     for check in PROJECTOR_CHECKS:
         name = check.__name__.strip("_").replace("_", " ")
@@ -42,17 +42,17 @@ def check_projector(make: MakeProjector) -> None:
         except Broken as broken:
             failures.append(f"{name}: {broken}")
         except Exception as error:
-            failures.append(f"{name}: it raised {error!r}")
+            failures.append(f"{name}: raised {error!r}")
     if failures:
         total = len(PROJECTOR_CHECKS)
         raise ProjectorBroken(f"{len(failures)} of {total} checks failed:\n" + "\n".join(failures))
 
 
-# --- a conversation -------------------------------------------------------------------------------
+# --- a sample conversation ------------------------------------------------------------------------
 
 
 def _entries() -> list[h.EntryAdded]:
-    """An entry of each kind that a log can have."""
+    """Returns an entry of each kind that a log can have."""
     at: Any = {"run_id": _RUN, "timestamp": _NOW}
     block: Any = {**at, "message_id": "m-1"}
     strange: Any = {"type": "unknown", "originalType": "hologram", "data": {"n": 1}}
@@ -91,7 +91,7 @@ def _says(text: str) -> ev.ContentDelta:
 
 
 def _turn() -> list[list[h.Happening]]:
-    """What is published in a whole turn, publication by publication."""
+    """Returns the publications of a whole turn."""
     growing = Growing()
     end = TurnEnd(True, False, error=TurnError("agent_error", "It failed."), after_sequence=12)
     figures = ev.ResultSummary(*_WHO, "success", False)
@@ -124,69 +124,72 @@ def _bytes(messages: Sequence[Projected]) -> bytes:
     return b"\n".join(each.written for each in messages)
 
 
-# --- the promises ---------------------------------------------------------------------------------
+# --- the checks -----------------------------------------------------------------------------------
 
 
 def every_entry_is_told_with_its_number_in_order(make: MakeProjector) -> None:
-    """Live."""
+    """Checks the numbers of live messages."""
     numbers = _numbers(_all_of(make()))
-    expect(numbers == sorted(numbers), f"numbers only rise; these came: {numbers}")
+    expect(numbers == sorted(numbers), f"numbers only rise; received: {numbers}")
     lost = {each.sequence for each in _entries()} - {*numbers}
-    expect(not lost, f"every entry gives a message with its number; these did not: {sorted(lost)}")
+    expect(not lost, f"every entry gives a message with its number; missing: {sorted(lost)}")
 
 
 def every_entry_is_replayed_with_its_number(make: MakeProjector) -> None:
-    """For who has missed it, from a projector that has seen nothing else."""
+    """Checks replayed messages of a new projector."""
     for entry in _entries():
         numbers = _numbers(make().replay(entry, _NOW))
         told = f"entry {entry.sequence} is replayed with its number"
-        expect({*numbers} == {entry.sequence}, f"{told}; these came: {numbers}")
+        expect({*numbers} == {entry.sequence}, f"{told}; received: {numbers}")
 
 
 def the_end_of_a_turn_is_replayed(make: MakeProjector) -> None:
-    """A turn that has ended is over for who comes later, too."""
+    """Checks that a follower who joins later learns of the end of a turn."""
     ended = h.TurnEnded(_NOW, 1, _TRACE, TurnEnd(False, False, "end_turn", after_sequence=3))
     expect(bool(make().replay(ended, _NOW)), "the end of a turn is replayed")
 
 
 def nothing_happened_says_nothing(make: MakeProjector) -> None:
-    """An empty publication wakes no follower."""
-    expect(not make().project([]), "where nothing happened, there is no message")
+    """Checks that an empty publication wakes no follower."""
+    expect(not make().project([]), "an empty publication gives no message")
 
 
 def what_grows_is_told_in_order(make: MakeProjector) -> None:
-    """Piece by piece."""
+    """Checks the order of the pieces of a block."""
     raw = _bytes(_all_of(make()))
     first, second = raw.find(b"first "), raw.find(b"second ")
-    expect(-1 < first < second, "the pieces of a block are told in their order")
+    expect(-1 < first < second, "the pieces of a block are projected in their order")
 
 
 def who_comes_in_between_gets_all_that_has_grown(make: MakeProjector) -> None:
-    """From a projector that was made for them, in the middle of a message."""
+    """Checks a new projector for a follower who joins in the middle of a message."""
     growing = Growing()
     _spoke(growing, *_begins(), _says("first "))
     projector = make()
     now = _bytes(projector.present(h.Now(_NOW, 0, _STREAMING, growing)))
-    expect(b"first " in now, "who comes while a block grows gets all of it so far")
+    expect(b"first " in now, "a follower who joins while a block grows gets all of it so far")
     more = _bytes(projector.project([_spoke(growing, _says("second "))]))
-    expect(b"second " in more, "and what comes then")
-    expect(b"first " not in more, "and nothing of it twice")
+    expect(b"second " in more, "a follower who joined gets the next pieces")
+    expect(b"first " not in more, "a follower who joined gets no piece twice")
 
 
 def a_message_stays_as_it_is(make: MakeProjector) -> None:
-    """All followers get the same bytes, whenever they ask for them."""
+    """Checks that all followers get the same bytes at any time."""
     projector = make()
     messages = _all_of(projector)
     before = [(each.written, each.number, each.size) for each in messages]
     _all_of(projector)
     after = [(each.written, each.number, each.size) for each in messages]
-    expect(before == after, "a message does not change after it was given")
+    expect(before == after, "a message does not change after it was returned")
     for written, _, size in before:
-        expect(2 * size >= len(written), f"a size is about that of the bytes; {size} was said")
+        expect(
+            2 * size >= len(written),
+            f"the size of a message is about that of its bytes, not {size}",
+        )
 
 
 def what_is_given_is_not_changed(make: MakeProjector) -> None:
-    """Other projectors get the same objects."""
+    """Checks that a projector does not change its input, which other projectors share."""
     entries, publications = _entries(), _turn()
     before = msgspec.json.encode(entries), _events(publications)
     projector = make()
@@ -196,7 +199,7 @@ def what_is_given_is_not_changed(make: MakeProjector) -> None:
     for entry in entries:
         projector.replay(entry, _NOW)
     after = msgspec.json.encode(entries), _events(publications)
-    expect(before == after, "what a projector is given stays as it is")
+    expect(before == after, "a projector does not change its input")
 
 
 def _events(publications: Sequence[Sequence[h.Happening]]) -> list[bytes]:
@@ -209,7 +212,7 @@ def _events(publications: Sequence[Sequence[h.Happening]]) -> list[bytes]:
 
 
 def who_comes_changes_nothing_for_the_others(make: MakeProjector) -> None:
-    """Greeting, replaying and telling the present is for one follower alone."""
+    """Checks that `greet`, `replay` and `present` do not change what other followers get."""
     alone, shared = make(), make()
     for happened in _turn():
         expected = [each.number for each in alone.project(happened)]
@@ -218,7 +221,7 @@ def who_comes_changes_nothing_for_the_others(make: MakeProjector) -> None:
             shared.replay(entry, _NOW)
         shared.present(h.Now(_NOW, 12, _IDLE, Growing()))
         found = [each.number for each in shared.project(happened)]
-        expect(found == expected, "who comes changes nothing of what the others are told")
+        expect(found == expected, "a follower who joins does not change what the others get")
 
 
 PROJECTOR_CHECKS: tuple[Callable[[MakeProjector], None], ...] = (

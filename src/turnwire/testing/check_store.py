@@ -1,4 +1,4 @@
-"""Does a store keep its promises? Run this against one of your own."""
+"""Checks that a store implements the store port correctly."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
 
 
 class StoreBroken(AssertionError):
-    """Some promises were not kept. The message names each."""
+    """Raised if checks fail. The message names each failed check."""
 
 
 async def check_store(make_store: MakeStore, *, open_copy: OpenCopy | None = None) -> None:
-    """Run every check, each on a new store, and raise StoreBroken if any of them fails.
+    """Runs every check on a new store. Raises StoreBroken if a check fails.
 
-    `make_store` gives a store that is empty; the check closes it. `open_copy` opens what `backup`
-    wrote to a path; without it backups are not checked.
+    `make_store` returns an empty store, which is closed after its check. `open_copy` opens a backup
+    by its path; without it backups are not checked.
     """
     checks = [*STORE_CHECKS]
     if open_copy is not None:
@@ -49,7 +49,7 @@ async def check_store(make_store: MakeStore, *, open_copy: OpenCopy | None = Non
         except Broken as broken:
             failures.append(f"{_name(check)}: {broken}")
         except Exception as error:
-            failures.append(f"{_name(check)}: it raised {error!r}")
+            failures.append(f"{_name(check)}: raised {error!r}")
         finally:
             await store.close()
     if failures:

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on."""
+"""A manual clock for tests."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ __all__ = ["ManualClock"]
 
 
 class ManualClock:
-    """Time for tests: nothing happens by itself, and nothing has to be waited for."""
+    """A clock that moves only when a test moves it, so that tests need not wait."""
 
     def __init__(self, now: int = 1_767_268_800_000) -> None:
         self._now = now
-        self._timers: list[
-            tuple[int, int, Callable[[], None]]
-        ] = []  # few: looked through each time
-        self._whiles: set[int] = set()  # timers that take a while, however the clock is set
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []  # unsorted: there are few
+        self._whiles: set[int] = set()  # timers with a duration, which `jump` does not affect
         self._numbers = count()
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
+        """Returns the time in milliseconds since 1970."""
         return self._now
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
-        """Run this when the clock is moved to `at` or beyond; at once, if it is there already."""
+        """Calls `run` when the clock reaches `at`; immediately, if that time has passed."""
         return self._call(at, run, next(self._numbers))
 
     def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
-        """Run this when the clock was moved so far, wherever it has jumped meanwhile."""
+        """Calls `run` after the clock moved forward by this duration. `jump` does not count."""
         number = next(self._numbers)
         self._whiles.add(number)
         return self._call(self._now + milliseconds, run, number)
@@ -48,7 +46,7 @@ class ManualClock:
         self._timers = [timer for timer in self._timers if timer[1] != number]
 
     def forward(self, seconds: float) -> None:
-        """Let time pass, and run what was due, in order."""
+        """Moves the clock forward and runs the timers that are due, in order."""
         until = self._now + round(seconds * 1000)
         while self._timers:
             at, number, run = min(self._timers, key=lambda timer: timer[:2])
@@ -60,7 +58,7 @@ class ManualClock:
         self._now = until
 
     def jump(self, seconds: float) -> None:
-        """Set the clock, as people and machines do, forward or back; nothing runs by itself."""
+        """Sets the clock forward or back, as a change of the system time does. Runs no timer."""
         by = round(seconds * 1000)
         self._now += by
         self._timers = [

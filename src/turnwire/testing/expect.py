@@ -1,4 +1,4 @@
-"""Saying what was expected: `assert` says nothing outside of a test, and can be switched off."""
+"""Assertions with messages for the checks; a plain `assert` has no message and can be disabled."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ __all__ = ["Broken", "expect", "expect_raises"]
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """Raised if a check finds a broken promise."""
 
 
 def expect(kept: bool, promise: str) -> None:
-    """Raise Broken with the promise if it was not kept."""
+    """Raises Broken with the promise if it was not kept."""
     if not kept:
-        raise Broken(f"not so: {promise}")
+        raise Broken(f"broken promise: {promise}")
 
 
 async def expect_raises(error: type[Exception], doing: Awaitable[object], what: str) -> None:
-    """Raise Broken unless doing this raises this error."""
+    """Raises Broken unless `doing` raises this error."""
     try:
         await doing
     except error:

@@ -1,4 +1,4 @@
-"""What a store promises about partials: saved beside the log, found after a crash, gone with their block."""
+"""Checks of a store for partials: saved apart from the log, kept until their block ends."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ _THINKING = Partial("m-0", 1, "thinking", "Hmm", 0, 0, "toolu_1", "a-1", "demo",
 
 async def partials_are_found_whole_and_in_their_order(store: Store) -> None:
     talk = await begin(store)
-    expect(await store.partials("c") == [], "at first there are none")
+    expect(await store.partials("c") == [], "a new conversation has no partials")
     more = structs.replace(_TEXT, text="a time", start=10)
     await store.save_partials(talk.claim, [_THINKING, _TEXT])
     await store.save_partials(talk.claim, [more])
     whole = structs.replace(_TEXT, text="Once upon a time")
-    expect(await store.partials("c") == [_THINKING, whole], "each has all its pieces")
+    expect(
+        await store.partials("c") == [_THINKING, whole],
+        "the saved pieces of a block are joined to one partial",
+    )
     longer = structs.replace(more, text="a time, in a")
     await store.save_partials(talk.claim, [longer])
     found = await store.partials("c")
-    expect(found[-1].text == "Once upon a time, in a", "the same piece again replaces the first")
-    expect(await store.partials("other") == [], "another conversation has none of them")
+    expect(
+        found[-1].text == "Once upon a time, in a",
+        "a piece with the same start replaces the earlier one",
+    )
+    expect(await store.partials("other") == [], "another conversation does not see the partials")
 
 
 async def a_partial_is_no_part_of_the_log(store: Store) -> None:
@@ -39,9 +45,9 @@ async def a_partial_is_no_part_of_the_log(store: Store) -> None:
     before = await store.conversation("c"), await store.stored("ann")
     await store.save_partials(talk.claim, [_TEXT])
     after = await store.conversation("c"), await store.stored("ann")
-    expect(after == before, "head, state and the user's bytes are what they were")
-    expect(await store.entries("c") == [], "no entry was added")
-    expect(await store.search("upon") == [], "its words are not found")
+    expect(after == before, "saving a partial changes neither head, state nor the user's bytes")
+    expect(await store.entries("c") == [], "saving a partial adds no entry")
+    expect(await store.search("upon") == [], "search does not find text of a partial")
 
 
 async def a_commit_deletes_the_partials_of_the_blocks_that_it_ends(store: Store) -> None:
@@ -52,12 +58,15 @@ async def a_commit_deletes_the_partials_of_the_blocks_that_it_ends(store: Store)
     )
     refused = structs.replace(ends, writes=[*ends.writes, EndRequest("none", "answered", "ann")])
     await expect_raises(Conflict, store.commit(refused), "ending a request that is not open")
-    expect(await store.partials("c") == [_THINKING, _TEXT], "a refused commit deletes nothing")
+    expect(await store.partials("c") == [_THINKING, _TEXT], "a refused commit deletes no partial")
     await talk.commit(ends)
-    expect(await store.partials("c") == [_THINKING], "its block is in the log, the other one grows")
+    expect(
+        await store.partials("c") == [_THINKING],
+        "a commit deletes only the partials of the blocks that it ends",
+    )
     nothing = structs.replace(talk.prepare(), ended_blocks=[("m-0", 1), ("never saved", 0)])
     await talk.commit(nothing)
-    expect(await store.partials("c") == [], "a block may end without an entry")
+    expect(await store.partials("c") == [], "a commit without entries can end a block")
 
 
 async def saves_and_commits_keep_the_order_in_which_they_were_called(store: Store) -> None:
@@ -67,7 +76,9 @@ async def saves_and_commits_keep_the_order_in_which_they_were_called(store: Stor
         saving = asyncio.ensure_future(store.save_partials(talk.claim, [_TEXT]))
         await asyncio.sleep(0)
         await asyncio.gather(saving, talk.commit(ends))
-        expect(await store.partials("c") == [], "a save that was called first is not written last")
+        expect(
+            await store.partials("c") == [], "a save called before a commit is written before it"
+        )
 
 
 async def a_stale_owner_saves_nothing(store: Store) -> None:
@@ -75,11 +86,13 @@ async def a_stale_owner_saves_nothing(store: Store) -> None:
     await store.save_partials(old.claim, [_THINKING])
     claim = await store.claim("c", "two", now=NOW + LEASE, lease=LEASE)
     late = store.save_partials(old.claim, [_TEXT])
-    await expect_raises(Fenced, late, "a save of the old owner")
-    expect(await store.partials("c") == [_THINKING], "it was not written, and what it had is there")
+    await expect_raises(Fenced, late, "saving partials by the old owner")
+    expect(await store.partials("c") == [_THINKING], "a refused save changes no partial")
     await store.save_partials(claim, [_TEXT])
     await store.delete("c")
-    await expect_raises(Fenced, store.save_partials(claim, [_TEXT]), "a conversation that is gone")
+    await expect_raises(
+        Fenced, store.save_partials(claim, [_TEXT]), "saving partials of a deleted conversation"
+    )
 
 
 async def partials_go_with_their_conversation_and_into_no_fork(store: Store) -> None:
@@ -89,11 +102,14 @@ async def partials_go_with_their_conversation_and_into_no_fork(store: Store) -> 
     state = Conversation("f", head=1, turns=1)
     new = NewConversation("f", "demo", at(), state=state, parent_id="c", forked_at=1)
     await store.fork(new)
-    expect(await store.partials("f") == [], "a fork begins with what is finished")
+    expect(await store.partials("f") == [], "a fork has no partials")
     await store.delete("c")
-    expect(await store.partials("c") == [], "a deleted conversation has none")
+    expect(await store.partials("c") == [], "a deleted conversation has no partials")
     await begin(store)
-    expect(await store.partials("c") == [], "nor has another one of the same name")
+    expect(
+        await store.partials("c") == [],
+        "a new conversation with a deleted one's id has no partials",
+    )
 
 
 PARTIAL_CHECKS = [

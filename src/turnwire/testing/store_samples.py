@@ -1,4 +1,4 @@
-"""Small commits for the checks of a store."""
+"""Sample entries, requests and commits for the checks of a store."""
 
 from __future__ import annotations
 
@@ -39,38 +39,38 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 def at(seconds: int = 0) -> str:
-    """A time, so many seconds after the start."""
+    """Returns the time this many seconds after NOW."""
     return iso(NOW + seconds * 1000)
 
 
 def a_message(text: str, role: Role = "assistant", *, run: str = "c:1") -> Message:
-    """An entry with one text."""
+    """Returns an entry with one text."""
     parts: list[MessagePart] = [TextPart(TextPayload(text))]
     return Message(run, role, parts, at(), meta_of(run))
 
 
 def a_large_message(blob_id: str, *, run: str = "c:1") -> Message:
-    """An entry of which only the beginning is in the log."""
+    """Returns an entry whose full text is in a blob."""
     ref = BlobRef(blob_id, "text/plain", len(blob_id))
     return Message(run, "assistant", [TextPart(TextPayload("...", blob=ref))], at(), meta_of(run))
 
 
 def a_question(question: str, options: list[str], *, run: str = "c:1") -> Message:
-    """An entry in which an agent asks a person."""
+    """Returns an entry in which the agent asks a question."""
     asked = {"question": question, "options": options}
     call = ToolCallPart(ToolCallPayload("toolu_1", "request_input", asked))
     return Message(run, "assistant", [call], at(), meta_of(run))
 
 
 def a_request(request_id: str = "toolu_1", kind: RequestKind = "question") -> OpenRequest:
-    """Something that waits for a person."""
+    """Returns an open request."""
     return OpenRequest(
         request_id, kind, request_id, "AskUserQuestion", {"question": "Which?"}, 1, 1, "inbox-1"
     )
 
 
 class Writing:
-    """One owner's view of one conversation: what it commits follows on what it committed before."""
+    """Writes to a conversation as its owner: each commit follows the previous one."""
 
     def __init__(self, store: Store, claim: Claim, state: Conversation) -> None:
         self.store = store
@@ -82,7 +82,7 @@ class Writing:
         return self.state.conversation_id
 
     def entries(self, *texts: str) -> list[Write]:
-        """Entries that continue the log."""
+        """Returns entries that continue the log."""
         run = run_id(self.id, 1)
         first = self.state.head + 1
         return [
@@ -98,18 +98,18 @@ class Writing:
         native_session_id: str | None = None,
         seconds: int = 1,
     ) -> Commit:
-        """A commit of these, not committed yet."""
+        """Returns a commit of these writes without committing it."""
         added = sum(isinstance(write, AddEntry) for write in writes)
         after = structs.replace(state or self.state, head=self.state.head + added)
         return Commit(self.claim, after, [*writes], at(seconds), receipt, native_session_id)
 
     async def commit(self, commit: Commit) -> None:
-        """Commit it, and go on from there."""
+        """Commits and keeps the new state."""
         await self.store.commit(commit)
         self.state = commit.state
 
     async def say(self, *texts: str) -> None:
-        """Commit these texts together."""
+        """Commits entries with these texts together."""
         await self.commit(self.prepare(*self.entries(*texts)))
 
 
@@ -121,7 +121,7 @@ async def begin(
     user: str | None = None,
     title: str | None = None,
 ) -> Writing:
-    """A new conversation, owned."""
+    """Creates a conversation and claims it."""
     row = await store.create(NewConversation(name, "demo", at(), user, title))
     claim = await store.claim(name, owner, now=NOW, lease=LEASE)
     return Writing(store, claim, row.state)

@@ -310,7 +310,7 @@ async def work_in_the_background_is_stopped(it: Stage) -> None:
     sleeps = Say([bash("sleep 1000", "b1", run_in_background=True)])
     it.api.say_next(sleeps, "It runs.", "It was stopped.")
     await it.says("sleep in the background")
-    with pytest.raises(Refused, match="Nothing called 'nobody'"):
+    with pytest.raises(Refused, match="There is no background task 'nobody'"):
         await ask(it, c.StopTask("nobody"))
     [task] = (await it.talk.status()).background_tasks
     sleep = await until_it_runs("sleep")

@@ -86,10 +86,10 @@ def test_the_design_explains_every_state_and_every_act() -> None:
 def test_the_way_of_an_answer_in_the_design_exists() -> None:
     page = (Path(__file__).parents[3] / "docs" / "design.md").read_text()
     way = page.partition("answered after a restart takes this way")[2].partition("\n## ")[0]
-    stops = re.findall(r"`(\w+)\.py` `([\w.]+)`", way)
+    stops = re.findall(r"`([\w/]+)\.py` `([\w.]+)`", way)
     assert len(stops) > 8
     for module, name in stops:
-        found: Any = import_module(f"turnwire.agents.claude.{module}")
+        found: Any = import_module(f"turnwire.agents.claude.{module.replace('/', '.')}")
         for part in name.split("."):
             found = getattr(found, part)
 

@@ -116,7 +116,7 @@ async def one_that_nobody_answers_any_more_is_taken_back_and_is_in_no_controls_w
     it.api.say_next(Say([ask("ask_6")]), "Something else, then.")
     await it.talk.send("ask me")
     await it.sleeps()
-    with pytest.raises(Refused, match="sleeps until its question is answered"):
+    with pytest.raises(Refused, match="is not running while a question is open"):
         await it.talk.control(c.McpStatus())
     asked = len(it.api.requests)
     await stop(it)

@@ -165,6 +165,6 @@ def test_who_finds_nothing_is_told_whether_it_is_spent_or_reserved() -> None:
     with pytest.raises(Refused, match=r"are spent\. Go on after 2026") as refused:
         check_reserved(UserBudget(1.0, 1.0, "2026-02-01T00:00:00.000Z"), 0.0)
     assert "reserved" not in refused.value.data
-    with pytest.raises(Refused, match=r"\$0.75 are reserved for turns that run now") as refused:
+    with pytest.raises(Refused, match=r"\$0.75 are reserved for running turns") as refused:
         check_reserved(UserBudget(0.25, 1.0), 0.75)
     assert (refused.value.code, refused.value.data["reserved"]) == ("BUDGET_EXCEEDED", 0.75)

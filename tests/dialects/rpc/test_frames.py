@@ -81,8 +81,8 @@ def test_what_is_no_frame_is_refused_with_the_id_it_has(
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"last_sequence": 3}, "`last_sequence` is for a `conversation` that exists"),
-        ({"conversation": "c", "model": "m"}, "`model` is for a new conversation"),
+        ({"last_sequence": 3}, "`last_sequence` is only for an existing `conversation`"),
+        ({"conversation": "c", "model": "m"}, "`model` is only for a new conversation"),
     ],
 )
 def test_a_connection_is_to_a_new_conversation_or_to_another(

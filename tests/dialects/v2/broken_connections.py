@@ -332,7 +332,7 @@ def refused_as_malformed(s: Session, query: str) -> None:
     connect = s.lines[s.place("connect", -1)]
     connect["connect"] = f"/ws/conversations/conv-backup?protocol=v2&{query}"
     s.payload("session.error", -1).update(
-        code="INVALID_PAYLOAD", what_to_do="Mend the field that the message names."
+        code="INVALID_PAYLOAD", what_to_do="Correct the field that the message names."
     )
     s.lines[-1]["close"] = 4505
 
@@ -441,7 +441,7 @@ def too_many_connections_are_closed_as_if_for_ever(s: Session) -> None:
 
 @breaks("wrong_close", "10")
 def a_malformed_address_is_no_matter_of_the_protocol(s: Session) -> None:
-    refused_with(s, "INVALID_PAYLOAD", "Mend the field that the message names.", 4500)
+    refused_with(s, "INVALID_PAYLOAD", "Correct the field that the message names.", 4500)
 
 
 @breaks("wrong_close", "10")

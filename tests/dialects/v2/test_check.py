@@ -290,7 +290,7 @@ def test_an_error_that_is_about_no_frame_answers_none() -> None:
         "code": "AGENT_ERROR",
         "message": "The agent's process ended.",
         "retryable": True,
-        "what_to_do": "Read the message, mend the agent and send it again.",
+        "what_to_do": "Read the message, fix the agent and send it again.",
     }
     session.number_frames()
     assert check(session.lines).violations == []

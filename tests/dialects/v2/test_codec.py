@@ -292,7 +292,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "message",
         words({"type": "image", "mime_type": "image/png"}),
-        "`payload.content[0]`: there is no picture: add `data`, `url` or `blob`",
+        "`payload.content[0]`: the image has no content: add `data`, `url` or `blob`",
     ),
     (
         "message",

@@ -1,4 +1,4 @@
-// How pictures come to a message: chosen, pasted or dropped, and seen before they are sent.
+// Images of a message: choosing, pasting, dropping, and a preview before sending.
 import { type ClipboardEvent, useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
@@ -6,7 +6,10 @@ import type { Attached } from "./attached";
 
 type Take = (files: FileList | null) => void;
 
-/** Takes files, of which only pictures are wanted, and what is dropped anywhere in the page. */
+/**
+ * Takes files, and reports files that are not images. Also takes files that are dropped on the
+ * page.
+ */
 export function useGiven(
   add: (pictures: File[]) => void,
   mayAttach: boolean,
@@ -23,8 +26,8 @@ export function useGiven(
 }
 
 /**
- * Files from the clipboard; its words go where they always go. Many programs put a picture of the words
- * beside them: nobody has to be told that it is not wanted.
+ * Takes files from the clipboard; its text is pasted as usual. Many programs add an image of the
+ * text: ignores it without a notice.
  */
 export function takePasted(event: ClipboardEvent, take: Take, mayAttach: boolean): void {
   const { files } = event.clipboardData;
@@ -47,7 +50,7 @@ export function AttachButton({ take }: { take: Take }) {
         aria-label={words.attach}
         onChange={(event) => {
           take(event.target.files);
-          event.target.value = ""; // the same one may be chosen again
+          event.target.value = ""; // so that the same file can be chosen again
         }}
       />
     </label>
@@ -76,7 +79,7 @@ export function Attachments({ all, remove }: { all: Attached[]; remove: (key: nu
   );
 }
 
-/** What is dropped anywhere in the page is meant for the message; the browser must not go there instead. */
+/** Takes files dropped anywhere in the page, so that the browser does not open them instead. */
 function useDropped(take: (files: FileList) => void): boolean {
   const [isOver, setOver] = useState(false);
   const latest = useRef(take);

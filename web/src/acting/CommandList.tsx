@@ -6,12 +6,12 @@ import type { Offered } from "./commands";
 
 export const LIST = "commands";
 
-/** What the field names as the one that would be taken. */
+/** The id of an option, for the field's aria-activedescendant. */
 export function optionId(at: number): string {
   return `command-${at}`;
 }
 
-/** The commands that fit, above the field. The keyboard stays in the field. */
+/** The matching commands, above the field. The focus stays in the field. */
 export function CommandList({ offered }: { offered: Offered }) {
   const words = useWords();
   const { found, at, isOpen, isLoading, choose, close, pressed } = offered;
@@ -39,7 +39,7 @@ export function CommandList({ offered }: { offered: Offered }) {
           aria-label={words.commands.title}
           aria-activedescendant={optionId(at)}
           onKeyDown={(event) => {
-            if (event.key === "Escape") toComposer(); // else nothing would have the keyboard
+            if (event.key === "Escape") toComposer(); // otherwise nothing would have the focus
             pressed(event);
           }}
           onBlur={({ relatedTarget }) => relatedTarget !== composer() && close()}
@@ -51,7 +51,7 @@ export function CommandList({ offered }: { offered: Offered }) {
               role="option"
               tabIndex={-1}
               aria-selected={place === at}
-              onMouseDown={(event) => event.preventDefault()} // else the field would lose the keyboard
+              onMouseDown={(event) => event.preventDefault()} // otherwise the field would lose the focus
               onClick={() => choose(command)}
             >
               <span className="name">

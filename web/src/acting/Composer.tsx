@@ -1,4 +1,4 @@
-// Where a person writes.
+// The field in which a person writes messages.
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
@@ -13,16 +13,16 @@ import { CommandList, LIST, optionId } from "./CommandList";
 import { useCommands } from "./commands";
 import { draftOf, joined, useDraft, useGivenBack } from "./drafts";
 
-/** Whether the browser makes a field as high as what is in it. */
+/** Whether the browser adapts the height of a field to its content. */
 const GROWS = CSS.supports("field-sizing", "content");
 
 interface Props {
   id: string;
   status: Status | undefined;
   capabilities: Capabilities | undefined;
-  /** What was said here, the newest last. */
+  /** Earlier messages of the person, the newest last. */
   history: () => string[];
-  /** Rejects if it was refused; the words are given back by then. */
+  /** Sends a message. Rejects if it is refused; the text is restored by then. */
   send: (content: SentContent) => Promise<unknown>;
   stop: () => void;
   isStopping: boolean;
@@ -66,7 +66,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
       await send(content);
       taken.done();
     } catch (problem) {
-      taken.putBack(); // as the words were
+      taken.putBack(); // like the text
       explain(problem);
     }
   };
@@ -107,7 +107,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         dir="auto"
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
-        // A field of several lines may not be called a combobox, but it has a list as one has.
+        // A multi-line field cannot have the role combobox, but its list works like one.
         aria-autocomplete={commands.isPossible ? "list" : undefined}
         aria-controls={commands.found.length ? LIST : undefined}
         aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}

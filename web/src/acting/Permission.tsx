@@ -1,4 +1,4 @@
-// Leave, or not: the bar shows exactly what would run.
+// A permission request: shows exactly what would run.
 import type { OpenRequest, PermissionChoice } from "@turnwire/client";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { Guard } from "../app/Guard";
@@ -23,29 +23,32 @@ export type Decide = (
 ) => Promise<unknown>;
 
 interface Props {
-  /** The conversation that it is asked in. */
+  /** The conversation of the request. */
   conversation: string;
   request: OpenRequest;
   /** Undefined if it was refused. */
   decide: Decide;
-  /** A `group` where there are several: landmarks have to be told apart. */
+  /** A `group` if there are several, because landmarks must have different names. */
   role?: "group";
-  /** Where it stands among those that are shown: the keys y, n and a are for the first. */
+  /** The position among the shown requests: the keys y, n and a are for the first. */
   place: number;
 }
 
 type Mode = "plain" | "deny" | "edit";
 
-/** A reply with words in it that was begun and not sent. */
+/** A reply with text that was started and not sent. */
 interface Begun {
   mode: Mode;
   text: string;
 }
 
-/** Milliseconds. A key or a click that was meant for the one before must not decide this one, which nobody has read. */
+/**
+ * Milliseconds. A key press or click for the previous request must not decide this one, which is
+ * still unread.
+ */
 const NOT_BLINDLY = 400;
 
-/** Whether it has stood at this place for so long. */
+/** Whether it has been at this position for that long. */
 function useStays(place: number, delay: number): boolean {
   const [stays, setStays] = useState<number>();
   useEffect(() => {
@@ -55,7 +58,7 @@ function useStays(place: number, delay: number): boolean {
   return stays === place;
 }
 
-/** Escape leaves the form; it does not stop the agent. */
+/** Escape closes the form; it does not interrupt the agent. */
 function leaving(back: () => void) {
   return (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
@@ -66,7 +69,7 @@ function leaving(back: () => void) {
 
 export function Permission({ conversation, request, decide, role, place }: Props) {
   const words = useWords();
-  // A reply that was begun outlives the page.
+  // A started reply survives a reload of the page.
   const name = begunOf("answer", conversation, request.request_id);
   const [before] = useState(() => begunIn(begun(name)));
   const [mode, setMode] = useState(before.mode);
@@ -171,7 +174,7 @@ export function Permission({ conversation, request, decide, role, place }: Props
   );
 }
 
-/** Whoever decides has to see every argument. */
+/** All arguments: the person who decides must see each of them. */
 function Wanted({ once: { command, changes, rest } }: { once: Once }) {
   return (
     <>
@@ -184,7 +187,7 @@ function Wanted({ once: { command, changes, rest } }: { once: Once }) {
   );
 }
 
-/** What was kept of a reply, as far as it is one. */
+/** Reads a stored reply. Ignores invalid parts. */
 function begunIn(kept: unknown): Begun {
   const text = isObject(kept) ? textIn(kept, "text") : undefined;
   if (!isObject(kept) || !text || (kept.mode !== "deny" && kept.mode !== "edit")) {
@@ -194,7 +197,7 @@ function begunIn(kept: unknown): Begun {
 }
 
 interface FormProps {
-  /** What was written here before the page was loaded again. */
+  /** The text from before a reload of the page. */
   begun: string | undefined;
   write: (text: string) => void;
   tell: Decide;

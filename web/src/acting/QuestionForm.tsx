@@ -1,4 +1,4 @@
-// A question of the agent's, as a form.
+// A question of the agent, as a form.
 
 import type { OpenRequest, Question } from "@turnwire/client";
 import { useId, useState } from "react";
@@ -14,10 +14,10 @@ import { TimeLeft } from "./TimeLeft";
 export type Answer = string | Record<string, string | string[]>;
 
 interface Props {
-  /** The conversation that it is asked in. */
+  /** The conversation of the question. */
   conversation: string;
   request: OpenRequest;
-  /** A `group` where there are several: landmarks have to be told apart. */
+  /** A `group` if there are several, because landmarks must have different names. */
   role?: "group";
   /** Undefined if it was refused. */
   answer: (answer: Answer) => Promise<unknown>;
@@ -32,7 +32,7 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
   const words = useWords();
   const questions = questionsOf(request);
   const isRequired = request.required !== false;
-  // An answer that was begun outlives the page.
+  // A started answer survives a reload of the page.
   const name = begunOf("answer", conversation, request.request_id);
   const [chosen, setChosen] = useState(() => chosenIn(begun(name)));
   const choose = (question: Question, to: Chosen) => {
@@ -186,7 +186,7 @@ function questionsOf(request: OpenRequest): Question[] {
   ];
 }
 
-/** What was kept of an answer, as far as it is one. */
+/** Reads a stored answer. Ignores invalid parts. */
 function chosenIn(kept: unknown): Record<string, Chosen> {
   if (!isObject(kept)) return {};
   const all = Object.entries(kept).flatMap(([id, each]): [string, Chosen][] => {

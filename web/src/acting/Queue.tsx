@@ -1,4 +1,4 @@
-// Messages that wait for their turn.
+// The queued messages.
 import type { Content, QueueChange, QueueItem, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { isTouch, toComposer, toComposerIfLost } from "../app/focus";
@@ -12,20 +12,20 @@ import { begun, begunOf, giveBack } from "./drafts";
 interface Props {
   id: string;
   status: Status;
-  /** Nothing comes of it if it is refused. */
+  /** Resolves with undefined if the change is refused. */
   change: (change: QueueChange) => Promise<unknown>;
 }
 
-/** A message that is being changed. */
+/** A queued message that is being edited. */
 interface Edited {
   queue_id: string;
   before: string;
   text: string;
-  /** A browser may forbid to keep it. */
+  /** Whether it is stored; a browser may forbid storage. */
   isKept?: boolean;
 }
 
-/** An edit that was begun, perhaps by a page before this one. */
+/** Returns a started edit, perhaps from before a reload. */
 function editOf(name: string): Edited | undefined {
   const { queue_id, before, text } = begun<Partial<Edited>>(name) ?? {};
   if (typeof queue_id !== "string" || typeof before !== "string" || typeof text !== "string")
@@ -33,7 +33,10 @@ function editOf(name: string): Edited | undefined {
   return { queue_id, before, text, isKept: true };
 }
 
-/** The edit with which a page begins: one of this tab, or one whose message does not wait any more. */
+/**
+ * Returns the edit that a page opens with: one of this tab, or one whose message has left the
+ * queue.
+ */
 function firstEdit(id: string, queue: readonly QueueItem[]): Edited | undefined {
   const waits = (edit: Edited) => queue.some(({ queue_id }) => queue_id === edit.queue_id);
   for (const name of namesOf(begunOf("edit", id, ""))) {
@@ -47,7 +50,7 @@ export function Queue({ id, status, change }: Props) {
   const words = useWords();
   const { say } = useNotices();
   const [edited, setEdited] = useState(() => firstEdit(id, status.queue));
-  /** Keeps what is written in the browser, for when the person comes back. */
+  /** Sets the edit, and stores it in the browser for a reload. */
   const setAndKeep = (to: Edited | undefined) => {
     if (edited && edited.queue_id !== to?.queue_id) keep(begunOf("edit", id, edited.queue_id), null);
     if (to === undefined) return setEdited(undefined);
@@ -59,11 +62,11 @@ export function Queue({ id, status, change }: Props) {
   const { queue, queue_held } = status;
   const isGone = edited !== undefined && !queue.some((item) => item.queue_id === edited.queue_id);
 
-  // It was taken, or removed elsewhere, while somebody was writing: their words are not lost.
+  // If the message leaves the queue during an edit, the edited text goes back to the composer.
   useEffect(() => {
     if (!isGone) return;
     const name = begunOf("edit", id, edited.queue_id);
-    const isMine = !edited.isKept || kept(name) !== null; // else another tab has given it back
+    const isMine = !edited.isKept || kept(name) !== null; // otherwise another tab has taken the text
     keep(name, null);
     setEdited(undefined);
     if (!isMine) return;
@@ -118,7 +121,7 @@ export function Queue({ id, status, change }: Props) {
               isLast={at === queue.length - 1}
               change={(how) => void change(how).then(toComposerIfLost)}
               edit={(text) => {
-                const kept = editOf(begunOf("edit", id, item.queue_id)); // of another tab
+                const kept = editOf(begunOf("edit", id, item.queue_id)); // an edit in another tab
                 setAndKeep(kept ?? { queue_id: item.queue_id, before: text, text });
               }}
             />
@@ -136,7 +139,7 @@ interface EditingProps {
   leave: () => void;
 }
 
-/** As where one writes: Enter is done, with Shift it is a new line. */
+/** Same keys as in the composer: Enter saves, Shift and Enter add a line. */
 function Editing({ text, write, save, leave }: EditingProps) {
   const words = useWords();
   return (
@@ -172,7 +175,7 @@ function Editing({ text, write, save, leave }: EditingProps) {
 interface WaitingProps {
   item: QueueItem;
   before: QueueItem | undefined;
-  /** The one behind the next. */
+  /** The message after the next one. */
   after: QueueItem | undefined;
   isLast: boolean;
   change: (change: QueueChange) => void;

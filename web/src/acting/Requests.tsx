@@ -1,4 +1,4 @@
-// What the agent of this conversation waits for: the oldest first, one at a time.
+// The open requests of this conversation: one at a time, the oldest first.
 import type { OpenRequest } from "@turnwire/client";
 import { useRef } from "react";
 import { useTurnOf } from "../app/focus";

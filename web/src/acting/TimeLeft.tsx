@@ -3,7 +3,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { duration } from "../words/numbers";
 
-/** How long somebody may still answer; nothing, if as long as it takes. */
+/** The time until the deadline of a request; nothing, if it has none. */
 export function TimeLeft({ deadline }: { deadline: string | undefined }) {
   const words = useWords();
   const [now, setNow] = useState(Date.now);

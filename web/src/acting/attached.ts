@@ -1,4 +1,4 @@
-// Pictures that go with the next message. They are with the server before it is sent.
+// Images of the next message. They are uploaded before the message is sent.
 import type { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 
@@ -9,14 +9,14 @@ export interface Attached {
   name: string;
   preview: string;
   file: File;
-  /** It is on its way to the server. */
+  /** Whether it is being uploaded. */
   isLoading: boolean;
   blobId?: string | undefined;
 }
 
 let keys = 0;
 
-/** Without a conversation they are kept here until there is one. */
+/** Without a conversation, the files stay here until there is one. */
 export function useAttached(client: Client, id: string | undefined, say: (problem: string) => void) {
   const [all, setAll] = useState<Attached[]>([]);
   const latest = useRef(all);
@@ -50,18 +50,18 @@ export function useAttached(client: Client, id: string | undefined, say: (proble
     }
   };
 
-  /** They go with a message: nothing is left here, unless it is refused. */
+  /** Takes all images for a message. Returns a function that puts them back after a refusal. */
   const take = () => {
     setAll([]);
     return { done: () => forget(all), putBack: () => setAll((now) => [...all, ...now]) };
   };
 
-  /** They are brought to a conversation that there was not yet. */
+  /** Uploads them to a conversation that was just created. */
   const bringTo = (begun: string) => Promise.all(all.map((each) => upload(client, begun, each.file)));
   return { all, add, remove, take, bringTo, isBusy: all.some((each) => each.isLoading) };
 }
 
-/** A picture that the server has, as a part of a message. */
+/** Returns an uploaded image as content of a message. */
 export function pictureOf(blobId: string) {
   return { type: "image" as const, blob: { blob_id: blobId } };
 }

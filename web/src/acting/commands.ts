@@ -1,10 +1,10 @@
-// The agent's slash commands, for whoever begins a message with a slash.
+// The agent's slash commands, offered while a message starts with a slash.
 import type { Capabilities, Conversation, SlashCommand } from "@turnwire/client";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { ask } from "../agent/asking";
 import { mayAsk } from "../talk/able";
 
-/** Asked for once in each connection, which has its capabilities as an object of its own. */
+/** One request for each connection: each connection has its own capabilities object. */
 const asked = new WeakMap<Capabilities, Promise<readonly SlashCommand[]>>();
 
 function commandsOf(
@@ -14,13 +14,15 @@ function commandsOf(
   let all = asked.get(capabilities);
   if (all === undefined) {
     all = ask(conversation, "commands").then(({ commands }) => commands);
-    all.catch(() => asked.delete(capabilities)); // the next slash asks again
+    all.catch(() => asked.delete(capabilities)); // the next slash tries again
     asked.set(capabilities, all);
   }
   return all;
 }
 
-/** Those that may be meant: first those that begin so. Nothing, if this is no beginning of a command. */
+/**
+ * Returns the commands that match, those with this prefix first. Empty if the text is no command.
+ */
 export function fitting(all: readonly SlashCommand[], written: string): SlashCommand[] {
   if (!mayBeCommand(written)) return [];
   const sought = written.slice(1).toLowerCase();
@@ -35,23 +37,26 @@ function mayBeCommand(written: string): boolean {
 }
 
 export interface Offered {
-  /** Whether the agent can be asked for commands at all. */
+  /** Whether the agent can list its commands. */
   isPossible: boolean;
-  /** Whether there is something to choose from, or soon will be. */
+  /** Whether the list is shown, or is loading. */
   isOpen: boolean;
   isLoading: boolean;
   found: readonly SlashCommand[];
-  /** The one that would be taken, by its place. */
+  /** The index of the selected command. */
   at: number;
-  /** Somebody has typed: all that is written by now. */
+  /** Called with the whole text after each change. */
   typed: (written: string) => void;
-  /** Whether the key was for the list. */
+  /** Returns whether the list has handled the key. */
   pressed: (event: KeyboardEvent) => boolean;
   choose: (command: SlashCommand) => void;
   close: () => void;
 }
 
-/** The list below a slash; `complete` writes what was chosen. A person who cannot have it just types on. */
+/**
+ * The list of commands after a slash; `complete` writes the chosen one. Without the list, typing
+ * still works.
+ */
 export function useCommands(
   conversation: Conversation,
   capabilities: Capabilities | undefined,
@@ -87,7 +92,7 @@ export function useCommands(
   };
   const typed = (to: string) => {
     setAt(0);
-    setWritten(mayBeCommand(to) ? to : undefined); // what the agent offers may be known a moment later
+    setWritten(mayBeCommand(to) ? to : undefined); // the capabilities may arrive a moment later
   };
   const pressed = (event: KeyboardEvent): boolean => {
     if (!isOpen || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return false;
@@ -96,7 +101,7 @@ export function useCommands(
     if (event.key === "Escape") close();
     else if (chosen === undefined) return false;
     else if (step) setAt((at + step + found.length) % found.length);
-    // What is written out is not completed, but sent.
+    // A complete command is sent, not completed.
     else if (event.key === "Tab" || (event.key === "Enter" && written !== `/${chosen.name}`)) choose(chosen);
     else return false;
     event.preventDefault();

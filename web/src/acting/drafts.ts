@@ -1,21 +1,21 @@
-// What was begun to be written, and not sent: kept in the browser, for each conversation.
+// Drafts: text that was not sent yet, stored in the browser for each conversation.
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { keep, kept, namesOf, useKept } from "../app/kept";
 
-/** Milliseconds after the last letter. */
+/** Milliseconds after the last key. */
 const SAVED_AFTER = 200;
 
-/** Under which name it is kept; without a conversation: what shall begin one. */
+/** The name under which a draft is stored; without an id, the draft of a new conversation. */
 export function draftOf(id = ""): string {
   return `draft:${id}`;
 }
 
-/** Under which name an answer is kept that was begun, or an edit of a waiting message. */
+/** The name under which a started answer or an edit of a queued message is stored. */
 export function begunOf(kind: "answer" | "edit", conversation: string, id: string): string {
   return `${kind}:${encodeURIComponent(conversation)}:${id}`;
 }
 
-/** What was kept under this name as JSON; undefined if there is nothing, or nothing that can be read. */
+/** Returns the JSON stored under this name; undefined if there is none, or it is invalid. */
 export function begun<T>(name: string): T | undefined {
   try {
     return (JSON.parse(kept(name) ?? "null") as T | null) ?? undefined;
@@ -24,16 +24,19 @@ export function begun<T>(name: string): T | undefined {
   }
 }
 
-/** Forgets what was begun of this kind for all but these ids: they are answered, or do not wait any more. */
+/**
+ * Deletes the stored answers or edits of all but these ids: the others are answered, or have left
+ * the queue.
+ */
 export function forgetOthers(kind: "answer" | "edit", conversation: string, ids: readonly string[]): void {
   const names = new Set(ids.map((id) => begunOf(kind, conversation, id)));
   for (const name of namesOf(begunOf(kind, conversation, ""))) if (!names.has(name)) keep(name, null);
 }
 
-/** Conversations that were deleted while this page was open: what is written for them is not kept. */
+/** Conversations that were deleted while this page was open: their drafts are not stored. */
 const deleted = new Set<string>();
 
-/** Forgets all that was begun to be written in a conversation that was deleted. All tabs see it. */
+/** Deletes all drafts of a deleted conversation, in all tabs. */
 export function forgetDrafts(conversation: string): void {
   deleted.add(draftOf(conversation));
   keep(draftOf(conversation), null);
@@ -43,16 +46,16 @@ export function forgetDrafts(conversation: string): void {
 
 interface Draft {
   text: string;
-  /** Also what is not drawn yet: the page may be left before it is. */
+  /** The text including changes that are not rendered yet, because the page may close before. */
   latest: RefObject<string>;
   write: (text: string, when?: "now") => void;
 }
 
-/** The same in all tabs. Only what was written in this one is kept by it. */
+/** A draft that all tabs share. Each tab stores only its own changes. */
 export function useDraft(name: string): Draft {
   const [text, setText] = useState(() => kept(name) ?? "");
   const latest = useRef(text);
-  const known = useRef(text); // what all tabs know
+  const known = useRef(text); // the text that all tabs share
   const save = useCallback(() => {
     if (latest.current === known.current) return;
     known.current = latest.current;
@@ -80,7 +83,7 @@ export function useDraft(name: string): Draft {
   useEffect(() => {
     const there = told ?? "";
     if (there === known.current) return;
-    const isOwn = latest.current !== known.current; // nobody writes over what is just being written
+    const isOwn = latest.current !== known.current; // do not overwrite unsaved text of this tab
     known.current = there;
     if (isOwn) return;
     latest.current = there;
@@ -89,22 +92,22 @@ export function useDraft(name: string): Draft {
   return { text, latest, write };
 }
 
-/** Both texts: neither may be lost. */
+/** Joins both texts, so that neither is lost. */
 export function joined(text: string, more: string): string {
   return text && more ? `${text}\n\n${more}` : text || more;
 }
 
-/** The fields that are there, by their conversations. */
+/** The mounted composers, by conversation. */
 const fields = new Map<string, (text: string) => void>();
 
-/** Words that were not said after all go back to where one writes, before what is there by now. */
+/** Puts the text of a message that was not sent back into the composer, before the current text. */
 export function giveBack(id: string, text: string): void {
   const field = fields.get(id);
   if (field) field(text);
   else if (!deleted.has(draftOf(id))) keep(draftOf(id), joined(text, kept(draftOf(id)) ?? "") || null);
 }
 
-/** As long as this field is there, what is given back comes to it. */
+/** Receives such text while this composer is mounted. */
 export function useGivenBack(id: string, take: (text: string) => void): void {
   const latest = useRef(take);
   latest.current = take;

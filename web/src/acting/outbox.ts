@@ -1,5 +1,5 @@
-// What was said and not yet taken. It is kept in the browser, so that it outlives the page, and sent
-// again under the same id, so that it counts once.
+// Messages that the server has not accepted yet. They are stored in the browser, so that they
+// survive a reload. They are resent under the same id, so that they are executed once.
 import type { SentContent } from "@turnwire/client";
 import type { useTurnwire } from "@turnwire/client/react";
 import { keep, kept, namesOf } from "../app/kept";
@@ -10,16 +10,19 @@ type Client = ReturnType<typeof useTurnwire>;
 
 interface Letter {
   conversation: string;
-  /** What the server knows it by. */
+  /** The idempotency key. */
   id: string;
   content: SentContent;
 }
 
 const SENT = "sent:";
-/** Those that this page has sent already. */
+/** The messages that this page has already sent. */
 const under = new Set<string>();
 
-/** Says something. What is refused goes back to where one writes. Rejects as `send` does. */
+/**
+ * Sends a message. Puts the text of a refused message back into the composer. Rejects as `send`
+ * does.
+ */
 export function post(client: Client, conversation: string, content: SentContent): Promise<void> {
   const letter = { conversation, id: newId(), content };
   const name = `${SENT}${Date.now()}:${letter.id}`;
@@ -27,7 +30,7 @@ export function post(client: Client, conversation: string, content: SentContent)
   return deliver(client, name, letter);
 }
 
-/** Sends what a page before this one could not, in its order. */
+/** Sends the messages that an earlier page could not send, in their order. */
 export function postKept(client: Client, refused: (problem: unknown) => void): void {
   for (const name of namesOf(SENT)) {
     const letter = under.has(name) ? undefined : read(kept(name));
@@ -37,13 +40,13 @@ export function postKept(client: Client, refused: (problem: unknown) => void): v
 
 async function deliver(client: Client, name: string, letter: Letter): Promise<void> {
   under.add(name);
-  const wasKept = kept(name) !== null; // a browser may forbid it
+  const wasKept = kept(name) !== null; // a browser may forbid storage
   const conversation = client.conversation(letter.conversation, OPTIONS);
-  const letGo = conversation.hold(); // it need not be the one that is looked at
+  const letGo = conversation.hold(); // it may not be the conversation that is shown
   try {
     await conversation.send(letter.content, letter.id);
   } catch (problem) {
-    const isMine = !wasKept || kept(name) !== null; // else another tab has given it back
+    const isMine = !wasKept || kept(name) !== null; // otherwise another tab has taken the text
     if (isMine) giveBack(letter.conversation, wordsIn(letter.content));
     throw problem;
   } finally {
@@ -58,17 +61,17 @@ function read(letter: string | null): Letter | undefined {
     const { conversation, id, content } = JSON.parse(letter ?? "") as Letter;
     return { conversation, id, content };
   } catch {
-    return undefined; // somebody else's
+    return undefined; // not written by this page
   }
 }
 
-/** The words in what was said. */
+/** Returns the text of a message. */
 function wordsIn(content: SentContent): string {
   if (typeof content === "string") return content;
   return content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n");
 }
 
-/** `crypto.randomUUID` is missing in pages that came without TLS. */
+/** `crypto.randomUUID` is missing in pages that were loaded without TLS. */
 function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

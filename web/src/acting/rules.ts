@@ -1,10 +1,10 @@
-// What "always" means: the rules that an agent offers to remember, in words.
+// Explains what "always" means: the rules that an agent suggests to remember.
 import { known } from "../app/lookup";
 import { toolTitle } from "../tools/kinds";
 import { isObject, listIn, textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
-/** A line for each suggestion. One of a kind that nobody knows is shown as it came. */
+/** Returns a line for each suggestion. A suggestion of an unknown kind is shown as raw data. */
 export function rulesIn(suggestions: readonly unknown[], words: Words): string[] {
   return suggestions.map((each) => {
     const what = ruleIn(each, words);

@@ -1,7 +1,7 @@
 import { mcpOf, toolTitle } from "../tools/kinds";
 import type { Words } from "../words/en";
 
-/** What a permission is about, in a line. An agent's title for a tool of an MCP server lacks the server. */
+/** Returns a one-line title of a permission. An agent's title for an MCP tool lacks the server. */
 export function permissionTitle(
   request: { tool_name: string; title?: string | undefined },
   words: Words,

@@ -1,4 +1,4 @@
-// What a permission is asked for: what a special view shows of it, and all the rest.
+// Splits the input of a permission request: what a special view shows, and the rest.
 import { type Change, changesIn } from "../tools/fileChanges";
 import { kindOf } from "../tools/kinds";
 import { fieldOf, isObject, textIn, without } from "../tools/reading";
@@ -6,11 +6,11 @@ import { fieldOf, isObject, textIn, without } from "../tools/reading";
 export interface Wanted {
   command?: string | undefined;
   changes: Change[];
-  /** Every argument that neither shows, as it came; undefined: there is none. */
+  /** The arguments that neither shows, unchanged; undefined if there are none. */
   rest: unknown;
 }
 
-/** A request in which each thing is shown once, wherever the agent repeats it. */
+/** A request in which each part is shown once, even if the agent repeats it. */
 export interface Once extends Wanted {
   description?: string | undefined;
   blockedPath?: string | undefined;
@@ -23,11 +23,11 @@ interface Asked {
   blocked_path?: string | undefined;
 }
 
-/** Leaves out what the title, the command, the changes or the other arguments show already. */
+/** Leaves out what the title, the command, the changes or the other arguments already show. */
 export function onceOf(request: Asked, title: string): Once {
   const wanted = wantedOf(request.tool_name, request.input);
   const words = textIn(wanted.rest, "description");
-  // The same words as a sentence are read more easily than as an argument.
+  // A text is easier to read as a sentence than as an argument.
   const isSaid = words !== undefined && [request.description, title].includes(words);
   const left = isSaid && isObject(wanted.rest) ? without(wanted.rest, "description") : wanted.rest;
   const rest = isObject(left) && !Object.keys(left).length ? undefined : left;

@@ -1,4 +1,4 @@
-// The agent itself, beside the talk: how full its context is, how much it thinks, its MCP servers, its budget.
+// The panel of the agent: its context, its reasoning, its MCP servers and its budget.
 import type { Capabilities, Status } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import type { ReactNode } from "react";
@@ -14,7 +14,7 @@ import { Context } from "./Context";
 import { Servers } from "./Servers";
 import { Thinking } from "./Thinking";
 
-/** Whether there is anything to see or to do in it. */
+/** Whether the panel has any content. */
 export function hasPanel(capabilities: Capabilities | undefined, status: Status | undefined): boolean {
   return (
     mayAsk(capabilities, "mcp_status") ||
@@ -36,7 +36,7 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
   const conversation = useTurnwire().conversation(id, OPTIONS);
   const hasContext = mayAsk(capabilities, "context_usage");
   const hasServers = mayAsk(capabilities, "mcp_status");
-  // What was said meanwhile takes up more.
+  // Each turn uses more of the context.
   const context = useAsked(conversation, "context_usage", hasContext, status?.last_turn_id);
   const servers = useAsked(conversation, "mcp_status", hasServers);
   const isAsking = context.isAsking || servers.isAsking;
@@ -117,7 +117,7 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
   );
 }
 
-/** What it has answered, that it is being asked, or why it does not answer. */
+/** Shows the answer, that it is loading, or why it failed. */
 function Answered<T>({ asked, children }: { asked: Asked<T>; children: (answer: T) => ReactNode }) {
   const words = useWords();
   const { reasonOf } = useNotices();

@@ -3,7 +3,7 @@ import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { count } from "../words/numbers";
 
-/** How full the context is, and of what. */
+/** The use of the context, by category. */
 export function Context({ used }: { used: ContextUsed }) {
   const words = useWords();
   const { total_tokens: total, max_tokens: most, percentage, model, parts = [] } = used;
@@ -38,7 +38,7 @@ export function Context({ used }: { used: ContextUsed }) {
   );
 }
 
-/** What is free, or would only be loaded, takes up nothing. */
+/** Free and deferred parts use nothing. */
 function isUsed(kind: string | undefined): boolean {
   return kind === undefined || kind === "used";
 }

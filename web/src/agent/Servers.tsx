@@ -1,4 +1,4 @@
-// The MCP servers of an agent: how they are, and what can be done about it.
+// The MCP servers of an agent: their status, and the actions for them.
 
 import type { McpServer } from "@turnwire/client";
 import { useEffect, useRef, useState } from "react";
@@ -9,10 +9,10 @@ import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { PAUSES } from "./pauses";
 
-/** One that runs in the program that has the agent: there is no line to it that could break. */
+/** A server inside of the agent's host process: it has no connection that could break. */
 const HOST = "sdk";
 
-/** The colour of the dot for the agent's word. */
+/** The colour of the dot, by the agent's status. */
 const TONES: Record<string, string> = {
   connected: "good",
   pending: "busy",
@@ -22,7 +22,7 @@ const TONES: Record<string, string> = {
 
 interface Props {
   all: readonly McpServer[];
-  /** Asks how they are now. */
+  /** Asks for the status again. */
   again: () => Promise<void>;
   isAsking: boolean;
   reconnect: ((server: string) => Promise<unknown>) | undefined;

@@ -2,18 +2,18 @@ import { useState } from "react";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 
-/** Tokens; the last is the most that some models take. */
+/** Tokens; the last is the maximum of some models. */
 const CHOICES = [0, 4_000, 10_000, 31_999];
 const USUAL = "";
 const OTHER = "other";
 
 interface Props {
-  /** Absent: as the conversation began. */
+  /** Absent: the initial value. */
   most: number | undefined;
   choose: (most: number | null) => Promise<unknown>;
 }
 
-/** How much the agent may think before it answers. */
+/** How much the agent may reason before it answers. */
 export function Thinking({ most, choose }: Props) {
   const words = useWords();
   const { reasonOf } = useNotices();

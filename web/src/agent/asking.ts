@@ -1,4 +1,4 @@
-// What the agent is asked beside the talk, and what it has answered.
+// Controls of the agent, outside of the turns, and their results.
 import type { Commands, ContextUsed, Conversation, McpServers } from "@turnwire/client";
 import { useCallback, useEffect, useRef, useState } from "react";
 
@@ -8,7 +8,10 @@ interface Answers {
   commands: Commands;
 }
 
-/** Asks it. It may take some seconds: its process is started for it if it sleeps. Rejects as `control` does. */
+/**
+ * Sends a control. It may take seconds, because it starts the agent's process if needed. Rejects as
+ * `control` does.
+ */
 export async function ask<Name extends keyof Answers>(
   conversation: Conversation,
   control: Name,
@@ -17,15 +20,15 @@ export async function ask<Name extends keyof Answers>(
 }
 
 export interface Asked<T> {
-  /** Nothing until it has answered; while it is asked again, what it said before. */
+  /** Undefined until the first answer; during a reload, the last answer. */
   answer: T | undefined;
-  /** Why there is no other. */
+  /** The error of the last request. */
   problem: unknown;
   isAsking: boolean;
   again: () => Promise<void>;
 }
 
-/** Its answer, and a way to ask again; that also happens when `since` changes. */
+/** Returns the answer and a function to reload it; also reloads when `since` changes. */
 export function useAsked<Name extends keyof Answers>(
   conversation: Conversation,
   control: Name,
@@ -41,7 +44,7 @@ export function useAsked<Name extends keyof Answers>(
     rounds.current += 1;
     const round = rounds.current;
     setAsking(true);
-    const isLast = () => round === rounds.current; // else a later one is on its way
+    const isLast = () => round === rounds.current; // otherwise a later request is running
     try {
       const told = await ask(conversation, control);
       if (!isLast()) return;

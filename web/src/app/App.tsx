@@ -86,7 +86,7 @@ function Inside() {
     j: () => step(1),
     k: () => step(-1),
     t: () => setTheme(NEXT[theme]),
-    // Out of the field: then the other keys count.
+    // Leaves the field, so that the other shortcuts work.
     Escape: (event) => isTyping(event.target) && (event.target as HTMLElement).blur(),
   });
   return (
@@ -121,7 +121,7 @@ function Here() {
   }
 }
 
-/** The number on the icon of an installed page, where the browser has one. */
+/** Sets the number on the icon of an installed page, if the browser supports it. */
 function setBadge(waiting: number): void {
   const { setAppBadge, clearAppBadge } = navigator as Partial<Navigator>;
   if (waiting) void setAppBadge?.call(navigator, waiting).catch(() => {});

@@ -2,12 +2,12 @@ import { useState } from "react";
 import { Icon } from "./Icon";
 import { useWords } from "./words";
 
-/** A button that copies. */
+/** A button that copies text. */
 export function Copy({ text }: { text: string }) {
   const words = useWords();
   const [isDone, setDone] = useState(false);
   const copy = async () => {
-    if (!(await toClipboard(text))) return; // the browser does not allow it
+    if (!(await toClipboard(text))) return; // the browser forbids it
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
@@ -21,7 +21,7 @@ export function Copy({ text }: { text: string }) {
   );
 }
 
-/** A page that came without TLS has no clipboard, but may copy what is selected. */
+/** A page without TLS has no clipboard API, but can copy a selection. */
 async function toClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

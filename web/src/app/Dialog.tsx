@@ -3,23 +3,23 @@ import { Icon } from "./Icon";
 import { useWords } from "./words";
 
 interface Props {
-  /** What a screen reader calls it. */
+  /** The accessible name. */
   label: string;
   title?: string | undefined;
   className?: string;
-  /** Beside the way out. */
+  /** Shown next to the close button. */
   actions?: ReactNode;
-  /** It is closed by then. */
+  /** Called after it has closed. */
   close: () => void;
   children: (leave: () => void) => ReactNode;
 }
 
-/** Over everything else, with a title and a way out. Escape is one, too. */
+/** A modal dialog with a title and a close button. Escape closes it, too. */
 export function Dialog({ label, title = label, className = "", actions, close, children }: Props) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const leave = () => dialog.current?.close(); // the keyboard goes back to where it was
+  const leave = () => dialog.current?.close(); // the focus goes back to where it was
   return (
     <dialog ref={dialog} className={className} aria-label={label} onClose={close}>
       <header>

@@ -6,7 +6,7 @@ import { isOfApplication, linkCommand } from "./guests";
 import { go } from "./places";
 import { useWords } from "./words";
 
-/** A link is used once, however often the page is drawn. */
+/** A link is used once, even if the component renders several times. */
 const entering = new Map<string, Promise<void>>();
 
 function enter(client: Client, link: string): Promise<void> {
@@ -15,7 +15,7 @@ function enter(client: Client, link: string): Promise<void> {
   return begun;
 }
 
-/** Lets a person in who has a link, and goes on to the first page. */
+/** Signs a person in with a link, and shows the start page. */
 export function Enter({ client, link }: { client: Client; link: string }) {
   const words = useWords();
   const { isKnown, refresh } = useConversations();

@@ -2,7 +2,7 @@ import { Empty } from "../talk/Empty";
 import { isOfApplication, linkCommand } from "./guests";
 import { useWords } from "./words";
 
-/** Tells a person whom the server does not know how to come in. */
+/** Tells a person who is not signed in how to sign in. */
 export function Entry({ retry }: { retry: () => void }) {
   const words = useWords();
   const isGuest = isOfApplication();

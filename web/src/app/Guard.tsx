@@ -1,12 +1,12 @@
-// What cannot be drawn takes nothing else with it.
+// An error boundary: a part that fails to render does not affect the others.
 import { Component, type ReactNode } from "react";
 import { Empty } from "../talk/Empty";
 import { useWords } from "./words";
 
 interface Props {
-  /** What is drawn: another one is tried anew. */
+  /** The subject: a change of it renders again. */
   of?: unknown;
-  /** What is shown where it failed. */
+  /** What to show after a failure. */
   instead: (problem: unknown) => ReactNode;
   children: ReactNode;
 }
@@ -33,7 +33,7 @@ export class Guard extends Component<Props, State> {
   }
 }
 
-/** Where a whole page was to be. */
+/** Shown instead of a whole page. */
 export function Broken({ problem }: { problem: unknown }) {
   const words = useWords();
   return (

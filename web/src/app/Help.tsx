@@ -22,7 +22,7 @@ const KEYS = [
   "?",
 ] as const;
 
-/** The sheet of keys. */
+/** The list of keyboard shortcuts. */
 export function Help({ close }: { close: () => void }) {
   const words = useWords();
   return (

@@ -1,4 +1,4 @@
-// Icons, drawn with one stroke, in the colour of the words beside them.
+// Icons, drawn with one stroke, in the colour of the text around them.
 const PATHS = {
   plus: "M12 5v14M5 12h14",
   search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16.2 16.2 20 20",

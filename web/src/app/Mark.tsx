@@ -1,4 +1,4 @@
-/** The sign of the house: a turn on a wire. */
+/** The logo: a turn on a wire. */
 export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">

@@ -7,7 +7,7 @@ interface Props {
   children: (close: () => void) => ReactNode;
 }
 
-/** A button that opens a small menu. Escape, or a click elsewhere, closes it. */
+/** A button that opens a small menu. Escape, or a click outside, closes it. */
 export function MenuButton({ label, icon = "more", children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);

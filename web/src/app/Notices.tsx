@@ -1,4 +1,4 @@
-// Short words at the edge of the page: what was refused, and why; what was done.
+// Notices at the edge of the page: refusals with their reasons, and confirmations.
 
 import { Refused } from "@turnwire/client";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
@@ -9,7 +9,7 @@ import { useWords } from "./words";
 
 type Tone = "calm" | "bad";
 
-/** What can be done about a notice. */
+/** An action of a notice. */
 interface Action {
   label: string;
   run: () => void;
@@ -24,11 +24,11 @@ interface Notice {
 
 interface Notices {
   say: (text: string, tone?: Tone, action?: Action) => void;
-  /** Why something was refused, in words: for where it can be said beside what was tried. */
+  /** Returns the reason of a refusal as text, to show it next to the action. */
   reasonOf: (problem: unknown) => string;
-  /** Says why something was refused. */
+  /** Shows the reason of a refusal. */
   explain: (problem: unknown) => void;
-  /** What comes of it; if it is refused, the person is told why, and nothing comes of it. */
+  /** Returns the result; if it is refused, shows the reason and returns undefined. */
   trying: <T>(work: Promise<T>) => Promise<T | undefined>;
 }
 
@@ -38,7 +38,7 @@ const Context = createContext<Notices>({
   explain: () => {},
   trying: (work) => work,
 });
-/** Milliseconds. What can be done needs time to be read and reached. */
+/** Milliseconds. A notice with an action stays longer, to be read and reached. */
 const LASTS = { calm: 4_000, bad: 10_000, action: 20_000 };
 let keys = 0;
 
@@ -58,7 +58,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   const reasonOf = useCallback(
     (problem: unknown) => {
       const code = codeOf(problem);
-      // How a wrong frame is mended is for programs.
+      // How to correct an invalid frame is a hint for programmers only.
       const hasHint = problem instanceof Refused && problem.whatToDo && code !== "INVALID_PAYLOAD";
       return (
         known(words.refused, code) ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`
@@ -69,7 +69,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   const explain = useCallback(
     (problem: unknown) => {
       if (codeOf(problem) === "UNAUTHORIZED")
-        tellChange(); // the whole page says it
+        tellChange(); // the whole page shows it
       else say(reasonOf(problem));
     },
     [say, reasonOf],

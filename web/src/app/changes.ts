@@ -1,11 +1,11 @@
-// When to look again at lists that no open conversation tells of: when the server says so. One tab
+// Notifies the page of changes in all conversations, from the server's event stream. One tab
 // listens for all tabs of a browser, because a browser has few connections to one server.
 import { pageHeaders } from "@turnwire/client";
 import { useEffect, useRef } from "react";
 
-/** The server tells only of what it does itself, and a line may break: look now and then all the same. */
+/** Milliseconds. Polls as well: the server reports only its own changes, and a stream may break. */
 const EVERY = 5_000;
-/** Many changes, one look. */
+/** Milliseconds in which several changes cause one reload. */
 const TOGETHER = 100;
 const listeners = new Set<() => void>();
 const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("turnwire:changes") : undefined;
@@ -15,27 +15,28 @@ function tellHere(): void {
   for (const listener of [...listeners]) listener();
 }
 
-/** Something has changed: all tabs look again. */
+/** Notifies all tabs of a change. */
 export function tellChange(): void {
   tellHere();
   channel?.postMessage("changed");
 }
 
-/** Milliseconds until it is tried again, the first time and at most. */
+/** Milliseconds before a retry: the first and the maximum. */
 const AGAIN = { first: 1_000, most: 30_000 };
 let isAsked = false;
 
-/** Whichever tab has the lock listens, and tells the others, until it is closed. */
+/** The tab that has the lock listens, and notifies the others, until it is closed. */
 function listen(): void {
   if (isAsked) return;
   isAsked = true;
-  // Where a page came without TLS there are no locks: then each tab listens for itself.
+  // A page without TLS has no locks: then each tab listens for itself.
   if ("locks" in navigator) void navigator.locks.request(`turnwire:changes:${document.baseURI}`, open);
   else void open();
 }
 
 /**
- * Reads the stream of changes, and begins again when it ends. Not an EventSource: that sends no page key.
+ * Reads the stream of changes, and restarts it when it ends. An EventSource cannot send the page
+ * key.
  */
 async function open(): Promise<never> {
   let pause = AGAIN.first;
@@ -45,20 +46,20 @@ async function open(): Promise<never> {
       const answer = await fetch(address, { headers: pageHeaders(document.baseURI), cache: "no-store" });
       if (answer.ok && answer.body) {
         pause = AGAIN.first;
-        tellChange(); // what was not told meanwhile
+        tellChange(); // for changes that were missed meanwhile
         await readEvents(answer.body);
       }
     } catch {
-      // The line is broken.
+      // The connection is broken.
     }
-    tellChange(); // whoever looks sees why: the server is not there, or does not know who is here
+    tellChange(); // the reload shows why: the server is down, or the user is signed out
     do await new Promise((later) => setTimeout(later, pause));
     while (!listeners.size);
     pause = Math.min(pause * 2, AGAIN.most);
   }
 }
 
-/** Server-sent events, of which only that there is one matters. Others are signs of life. */
+/** Reads server-sent events. Only their arrival matters; comments are heartbeats. */
 async function readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -72,7 +73,7 @@ async function readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
   }
 }
 
-/** Calls `look` when something has changed, when the page is seen again, and now and then. */
+/** Calls `look` after a change, when the page becomes visible, and periodically. */
 export function useChanges(look: () => void, isOn: boolean): void {
   const latest = useRef(look);
   latest.current = look;

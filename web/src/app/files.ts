@@ -1,4 +1,5 @@
-// Files of the server: blobs and exports. The page fetches them, because a link or a picture sends no page key.
+// Files of the server: blobs and exports. The page fetches them, because a link or an image cannot
+// send the page key.
 import { pageHeaders } from "@turnwire/client";
 import { useEffect, useState } from "react";
 
@@ -14,7 +15,7 @@ async function load(path: string): Promise<Response> {
   return answer;
 }
 
-/** The address of a picture of the server within this page; undefined until it is there. */
+/** Returns an object URL of an image; undefined until it is loaded. */
 export function usePicture(path: string | undefined): string | undefined {
   const [address, setAddress] = useState<string>();
   useEffect(() => {
@@ -25,7 +26,7 @@ export function usePicture(path: string | undefined): string | undefined {
       .then((answer) => answer.blob())
       .then((blob) => {
         if (isGone) return;
-        // Such an address has the origin of the page: nothing but a picture may be at it.
+        // An object URL has the origin of the page, so it must not be anything but an image.
         url = URL.createObjectURL(SHOWN.test(blob.type) ? blob : new Blob([blob]));
         setAddress(url);
       })
@@ -39,7 +40,7 @@ export function usePicture(path: string | undefined): string | undefined {
   return address;
 }
 
-/** Saves a file of the server, under the name that the server gives it. */
+/** Saves a file of the server, under the name that the server sends. */
 export async function save(path: string): Promise<void> {
   const answer = await load(path);
   const named = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];

@@ -1,4 +1,4 @@
-// Where the keyboard goes by itself. Never on a touch screen: a field there brings up the keyboard.
+// Moves the focus automatically. Never on a touch screen, where a focused field opens the keyboard.
 import { type RefObject, useEffect } from "react";
 import { isWalking } from "./places";
 
@@ -8,17 +8,19 @@ export function isTouch(): boolean {
   return matchMedia("(pointer: coarse)").matches;
 }
 
-/** Back to where one writes. */
+/** Focuses the composer. */
 export function toComposer(): void {
   if (!isTouch()) composer()?.focus();
 }
 
-/** The same a moment later, if nothing has the keyboard then: what had it is gone. */
+/**
+ * Focuses the composer a moment later, if nothing has the focus: the focused element was removed.
+ */
 export function toComposerIfLost(): void {
   requestAnimationFrame(() => document.activeElement === document.body && toComposer());
 }
 
-/** A field that is ready to write in as soon as it is there, unless somebody walks by with the keys. */
+/** Focuses a field when it appears, unless the person navigates with the keyboard. */
 export function useReady(field: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     if (!isTouch() && !isWalking()) field.current?.focus();
@@ -26,8 +28,9 @@ export function useReady(field: RefObject<HTMLElement | null>): void {
 }
 
 /**
- * What waits for an answer gets the keys, unless somebody writes; afterwards they go back to the composer.
- * A question's first field is focused; a permission as a whole, so that no key but its own decides.
+ * Focuses a new request, unless the person is typing; afterwards focuses the composer. Of a
+ * question it focuses the first field; of a permission the whole element, so that only its own keys
+ * decide.
  */
 export function useTurnOf(element: RefObject<HTMLElement | null>, request: string | undefined): void {
   useEffect(() => {

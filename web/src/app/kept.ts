@@ -1,5 +1,5 @@
-// Small things that a browser remembers: a theme, a language, drafts, what is on its way. Never a token; the page
-// key is the client's, and opens nothing without the cookie, which no script can read.
+// Browser storage: theme, language, drafts, unsent messages. Never a token. The client stores the
+// page key, which is useless without the cookie, and no script can read the cookie.
 import { useCallback, useSyncExternalStore } from "react";
 
 const PREFIX = "turnwire:";
@@ -12,11 +12,11 @@ export function kept(name: string): string | null {
   try {
     return localStorage.getItem(PREFIX + name);
   } catch {
-    return null; // a browser may forbid it
+    return null; // a browser may forbid storage
   }
 }
 
-/** The names of all that is remembered under this beginning, sorted. */
+/** Returns all stored names with this prefix, sorted. */
 export function namesOf(beginning: string): string[] {
   try {
     return Object.keys(localStorage)
@@ -28,27 +28,27 @@ export function namesOf(beginning: string): string[] {
   }
 }
 
-/** Remembers it; without a value, forgets it. */
+/** Stores a value; null deletes it. */
 export function keep(name: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, value);
   } catch {
-    // Then it is gone with the page.
+    // Then the value is lost with the page.
   }
   for (const listener of [...listeners]) listener();
 }
 
-/** Remembers that this tab, and no other, works on what is kept under this name: one at a time. */
+/** Marks this tab as the only one that works on the value of this name. */
 export function markTab(name: string): void {
   try {
     sessionStorage.setItem(`${PREFIX}tab`, name);
   } catch {
-    // Then another page of this tab does not know it.
+    // Then a reloaded page of this tab does not know it.
   }
 }
 
-/** Whether this tab works on what is kept under this name, after a reload too. */
+/** Whether this tab works on the value of this name, also after a reload. */
 export function isOfTab(name: string): boolean {
   try {
     return sessionStorage.getItem(`${PREFIX}tab`) === name;
@@ -57,7 +57,7 @@ export function isOfTab(name: string): boolean {
   }
 }
 
-/** The same in all tabs. */
+/** A stored value that all tabs share. */
 export function useKept(name: string): [string | null, (value: string | null) => void] {
   const value = useSyncExternalStore(
     (listener) => {

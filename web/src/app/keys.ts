@@ -1,4 +1,4 @@
-// Keyboard shortcuts. A key without a modifier counts only where nobody types.
+// Keyboard shortcuts. A key without a modifier works only outside of text fields.
 import { useEffect, useRef } from "react";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;
@@ -10,7 +10,7 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** `Mod` is Ctrl, or Command where there is one. */
+/** `Mod` is Ctrl, or Command on a Mac. */
 function nameOf(event: KeyboardEvent): string {
   const mod = event.ctrlKey || event.metaKey ? "Mod+" : "";
   const alt = event.altKey ? "Alt+" : "";
@@ -18,12 +18,12 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
-/** Whether something lies over the page: its keys are its own, and Escape closes it. */
+/** Whether a dialog covers the page: then only its own keys work, and Escape closes it. */
 function isBehind(): boolean {
   return document.querySelector("dialog:modal, .veil") !== null;
 }
 
-/** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */
+/** Escape and keys with a modifier also work while typing. A held key counts once. */
 export function useKeys(keys: Keys, isOn = true): void {
   const latest = useRef(keys);
   latest.current = keys;

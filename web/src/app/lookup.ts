@@ -1,6 +1,6 @@
-// Words of agents and servers as keys of our own tables.
+// Looks up names of agents and servers in tables of the page.
 
-/** The value under this key, if the table itself has one: every object inherits others, as `constructor`. */
+/** Returns the value of an own key of the table: every object inherits others, as `constructor`. */
 export function known<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
   return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }

@@ -1,4 +1,5 @@
-// Where in the page a person is: the address says it, so that it can be shared, reloaded and gone back to.
+// The places of the page. The address names the place, so that it can be shared, reloaded and
+// revisited.
 import { type MouseEvent, useSyncExternalStore } from "react";
 
 export type Place =
@@ -9,7 +10,7 @@ export type Place =
   | { name: "enter"; link: string }
   | { name: "talk"; id: string; at?: number | undefined };
 
-/** Where the server has put the page, with a slash at its end. */
+/** The path of the page on the server, with a slash at its end. */
 const base = new URL(document.baseURI).pathname;
 const listeners = new Set<() => void>();
 let last: { address: string; place: Place } | undefined;
@@ -31,7 +32,7 @@ export function addressOf(place: Place): string {
   }
 }
 
-/** What cannot be read is nobody's: it is looked for as it is, and not found. */
+/** Decodes a part of the path. Returns an invalid part unchanged: it will not be found. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -64,9 +65,9 @@ function tell(): void {
   for (const listener of [...listeners]) listener();
 }
 
-/** What the browser's history knows of a place. */
+/** The state of a place in the browser's history. */
 interface Stop {
-  /** How many places of this page are before it. */
+  /** The number of places of this page before it. */
   depth: number;
   isWalk: boolean;
 }
@@ -75,7 +76,10 @@ function here(): Stop {
   return (history.state as Stop | null) ?? { depth: 0, isWalk: false };
 }
 
-/** To `walk` is to go on with the keyboard: nothing there takes the keys away by being focused. */
+/**
+ * Goes to a place. `walk` is navigation with the keyboard: the new place then does not take the
+ * focus.
+ */
 export function go(place: Place, how: "push" | "replace" | "walk" = "push"): void {
   const address = addressOf(place);
   if (address === location.pathname + location.search) return;
@@ -85,7 +89,7 @@ export function go(place: Place, how: "push" | "replace" | "walk" = "push"): voi
   tell();
 }
 
-/** To where one was, but never out of this page. */
+/** Goes back, but never out of this page. */
 export function goBack(): void {
   if (here().depth > 0) history.back();
   else go({ name: "home" });
@@ -106,7 +110,7 @@ export function usePlace(): Place {
   }, look);
 }
 
-/** For a link that stays in the page. With a modifier it is the browser's. */
+/** Properties of a link inside of the page. With a modifier the browser handles the click. */
 export function linkTo(place: Place): { href: string; onClick: (event: MouseEvent) => void } {
   return {
     href: addressOf(place),

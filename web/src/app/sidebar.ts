@@ -1,4 +1,4 @@
-// On a phone the list of conversations lies over the page.
+// On a phone the list of conversations covers the page.
 import { type RefObject, useEffect, useSyncExternalStore } from "react";
 
 const listeners = new Set<() => void>();
@@ -13,7 +13,7 @@ function set(to: boolean): void {
 export const openSidebar = () => set(true);
 export const closeSidebar = () => set(false);
 
-/** As in a dialog: the keys go there, nothing behind it can be reached, and Escape closes it. */
+/** Makes the list modal: moves the focus to it, makes the page inert, and closes it on Escape. */
 export function useOver(list: RefObject<HTMLElement | null>, isOver: boolean): void {
   useEffect(() => {
     const element = list.current;
@@ -23,11 +23,11 @@ export function useOver(list: RefObject<HTMLElement | null>, isOver: boolean): v
     for (const each of behind) each.toggleAttribute("inert", true);
     element.querySelector<HTMLElement>("a, button")?.focus();
     const leave = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented) return; // a menu in it was closed
+      if (event.key !== "Escape" || event.defaultPrevented) return; // Escape has closed a menu in it
       event.preventDefault();
       closeSidebar();
     };
-    const wide = matchMedia("(width > 46rem)"); // there it lies beside the page
+    const wide = matchMedia("(width > 46rem)"); // on a wide screen it does not cover the page
     addEventListener("keydown", leave);
     wide.addEventListener("change", closeSidebar);
     return () => {

@@ -1,4 +1,4 @@
-// Dark or light: the system's, unless somebody has chosen.
+// The theme, dark or light: the system's, unless the person has chosen one.
 import { useEffect } from "react";
 import { useKept } from "./kept";
 

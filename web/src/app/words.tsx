@@ -1,4 +1,4 @@
-// The page's language: the browser's, unless somebody has chosen.
+// The language of the page: the browser's, unless the person has chosen one.
 import { createContext, type ReactNode, useContext, useEffect } from "react";
 import { en, type Words } from "../words/en";
 import { zh } from "../words/zh";
@@ -29,7 +29,7 @@ export function WordsProvider(props: { children: ReactNode }) {
   return <Context.Provider value={LANGUAGES[language] ?? en}>{props.children}</Context.Provider>;
 }
 
-/** The words of the page, in the language of whoever reads it. */
+/** Returns the texts of the page in the chosen language. */
 export function useWords(): Words {
   return useContext(Context);
 }

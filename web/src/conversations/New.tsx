@@ -1,4 +1,4 @@
-// A new conversation: with whom, where, and what to say first.
+// A new conversation: its agent, its folder and its first message.
 import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useRef, useState } from "react";
@@ -74,10 +74,10 @@ export function New() {
     setBusy(false);
     if (id === undefined) return;
     const text = written.trim();
-    // Not what was begun to be written while an idea was chosen, or since.
+    // Keeps text that was written after an idea was chosen.
     if (latest.current === written) write("", "now");
     if (!pictures)
-      giveBack(id, text); // one was refused: the words wait for another
+      giveBack(id, text); // the creation was refused: keep the text for the next one
     else if (text || pictures.length) {
       const said = text ? [{ type: "text" as const, text }] : [];
       const content = pictures.length ? [...said, ...pictures.map(pictureOf)] : text;

@@ -1,4 +1,4 @@
-// What was said, in all conversations.
+// Search in the messages of all conversations.
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
 import { useNotices } from "../app/Notices";
@@ -76,7 +76,7 @@ export function Search({ words: sought }: { words: string }) {
   );
 }
 
-/** The server puts U+0002 and U+0003 around what was found. */
+/** The server marks matches with U+0002 and U+0003. */
 function Marked({ snippet }: { snippet: string }) {
   return snippet.split("\u0002").map((part, at) => {
     const [found, rest] = at ? part.split("\u0003", 2) : [undefined, part];

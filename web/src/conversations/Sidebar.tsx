@@ -1,4 +1,4 @@
-// The list of conversations, and the ways to everything else.
+// The list of conversations, and the links to the other pages.
 import type { ConversationInfo } from "@turnwire/client";
 import { useInbox } from "@turnwire/client/react";
 import { useRef } from "react";

@@ -10,7 +10,7 @@ import { useWords } from "../app/words";
 import { useArchive } from "./archive";
 import { useConversations } from "./store";
 
-/** What can be done with a conversation as a whole. */
+/** The actions on a whole conversation. */
 export function TalkMenu({
   id,
   archived,

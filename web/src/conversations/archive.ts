@@ -1,4 +1,4 @@
-// Conversations go into the archive and come out again.
+// Archives conversations, and restores them.
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback } from "react";
 import { tellChange } from "../app/changes";
@@ -7,7 +7,7 @@ import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { useConversations } from "./store";
 
-/** Archives a conversation, or takes it out again, and offers to undo the first. Returns whether it was done. */
+/** Archives a conversation and offers to undo it, or restores it. Returns whether it succeeded. */
 export function useArchive(): (id: string, archived: boolean) => Promise<boolean> {
   const words = useWords();
   const client = useTurnwire();

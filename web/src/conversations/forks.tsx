@@ -1,4 +1,4 @@
-// Forks: conversations that have their beginning from another one.
+// Forks: conversations that start with the log of another one.
 import type { ConversationInfo } from "@turnwire/client";
 import { linkTo } from "../app/places";
 import { useWords } from "../app/words";
@@ -6,12 +6,12 @@ import { Unseen } from "../markdown/Unseen";
 import type { Words } from "../words/en";
 import { useInfo } from "./store";
 
-/** The conversation that this one is a fork of; undefined: it is no fork, or its original is gone. */
+/** The original of a fork; undefined: it is no fork, or its original was deleted. */
 export function useOriginal(info: ConversationInfo | undefined): ConversationInfo | undefined {
   return useInfo(info?.forked_from?.id);
 }
 
-/** The name of a conversation. A fork begins with the title of its original, and says that it is a fork. */
+/** The name of a conversation. A fork has the title of its original, marked as a fork. */
 export function nameOf(
   title: string | undefined,
   info: ConversationInfo | undefined,
@@ -22,7 +22,7 @@ export function nameOf(
   return original !== undefined && original.title === title ? words.forkOf(title) : title;
 }
 
-/** A link to the original of a fork. Nothing for a conversation that is no fork. */
+/** A link to the original of a fork. Nothing for any other conversation. */
 export function Original({ info }: { info: ConversationInfo | undefined }) {
   const words = useWords();
   const original = useOriginal(info);

@@ -17,7 +17,7 @@ import { useChanges } from "../app/changes";
 interface Conversations {
   all: ConversationInfo[];
   isLoaded: boolean;
-  /** Whether the server knows who is here; undefined: not asked yet. */
+  /** Whether the user is signed in; undefined: not asked yet. */
   isKnown: boolean | undefined;
   showsArchived: boolean;
   setShowsArchived: (to: boolean) => void;
@@ -27,13 +27,13 @@ interface Conversations {
 }
 
 const PAGE = 50;
-/** As many the server tells at once. */
+/** The maximum page size of the server. */
 const AT_ONCE = 500;
 const Context = createContext<Conversations | undefined>(undefined);
 
-/** So many of the newest, however many times the server has to be asked. */
+/** Returns the newest conversations up to a limit, in several requests if needed. */
 async function listed(client: Client, limit: number, archived: boolean): Promise<ConversationInfo[]> {
-  const all = new Map<string, ConversationInfo>(); // one may move while the next are asked for
+  const all = new Map<string, ConversationInfo>(); // a conversation may move between two requests
   for (let offset = 0; offset < limit; offset += AT_ONCE) {
     const size = Math.min(AT_ONCE, limit - offset);
     const path = `/api/conversations?limit=${size}&offset=${offset}&archived=${archived}`;
@@ -58,12 +58,12 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
     const round = asked.current;
     try {
       const conversations = await listed(client, limit, showsArchived);
-      if (round !== asked.current) return; // a later one is on its way
+      if (round !== asked.current) return; // a later request is running
       setAll(conversations);
       setLoaded(true);
       setKnown(true);
     } catch (error) {
-      // One that was asked before a link was used may be refused after it.
+      // A request from before signing in may be refused afterwards.
       const isLast = round === asked.current;
       if (isLast && error instanceof Refused && error.code === "UNAUTHORIZED") setKnown(false);
     }
@@ -94,7 +94,10 @@ export function useConversations(): Conversations {
   return found;
 }
 
-/** What the server knows of a conversation, whether it is in the list or not. Undefined if there is none to ask for. */
+/**
+ * Returns what the server knows of a conversation, even if it is not in the list. Undefined without
+ * an id.
+ */
 export function useInfo(id: string | undefined): ConversationInfo | undefined {
   const client = useTurnwire();
   const { all, isLoaded } = useConversations();
@@ -108,7 +111,7 @@ export function useInfo(id: string | undefined): ConversationInfo | undefined {
       (told) => {
         if (!isGone) setAsked(told);
       },
-      () => {}, // whoever shows the conversation itself says what is wrong
+      () => {}, // the view of the conversation shows the error
     );
     return () => {
       isGone = true;

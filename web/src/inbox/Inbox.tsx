@@ -1,4 +1,4 @@
-// Everything that waits for a person, in all conversations.
+// The open requests of all conversations.
 import type { InboxItem } from "@turnwire/client";
 import { useInbox } from "@turnwire/client/react";
 import { Permission } from "../acting/Permission";

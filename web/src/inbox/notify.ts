@@ -1,4 +1,4 @@
-// Browser notifications for what waits for a person, if they have said that they want them.
+// Browser notifications for open requests, if the person has enabled them.
 import { useInbox } from "@turnwire/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useKept } from "../app/kept";
@@ -19,7 +19,7 @@ export function useNotify() {
   return { isPossible, isOn, toggle: () => void toggle(), turnOff };
 }
 
-/** Tells of each request once, and only where nobody looks at the page. */
+/** Shows a notification once for each request, only while the page is hidden. */
 export function useNotifications(): void {
   const words = useWords();
   const { items, isLoaded } = useInbox();
@@ -33,7 +33,7 @@ export function useNotifications(): void {
     known.current = new Set(items.map((item) => item.inbox_item_id));
     for (const [id, notification] of shown) {
       if (known.current.has(id)) continue;
-      notification.close(); // somebody has answered
+      notification.close(); // the request was answered
       shown.delete(id);
     }
     if (!isOn || before === undefined || document.visibilityState === "visible") return;
@@ -54,7 +54,7 @@ export function useNotifications(): void {
   }, [items, isLoaded, isOn, shown, words, say, turnOff]);
 }
 
-/** Browsers of phones have the class, and the permission, but refuse to make one for a page. */
+/** Mobile browsers have the class and the permission, but refuse notifications of a page. */
 function notify(title: string, body: string, tag: string): Notification | undefined {
   try {
     return new Notification(title, { body, tag });

@@ -3,7 +3,7 @@ import { permissionTitle } from "../acting/titles";
 import { textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
-/** What is asked, in a line. */
+/** Returns a one-line title of a request. */
 export function titleOf(item: InboxItem, words: Words): string {
   const { request } = item;
   if (request.kind === "question")

@@ -1,4 +1,4 @@
-// A message in its layers: what the agent said, what became of it on the way, what is shown.
+// The inspector: an entry in its layers, from the agent's event to the view.
 import type { MessageView } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
@@ -13,7 +13,7 @@ export interface Subject {
   blockId?: string | undefined;
 }
 
-/** What the server knows of an entry: GET /api/conversations/{id}/messages/{sequence}. */
+/** The layers of an entry: GET /api/conversations/{id}/messages/{sequence}. */
 interface Layers {
   raw?: unknown;
   events?: unknown[];
@@ -34,7 +34,7 @@ export function Inspector({ id, head, subject, close }: Props) {
   const client = useTurnwire();
   const { trying } = useNotices();
   const [number, setNumber] = useState(subject.message.sequence);
-  const [isOther, setOther] = useState(false); // the person has gone on to another entry
+  const [isOther, setOther] = useState(false); // the person has moved to another entry
   const [layers, setLayers] = useState<Layers>();
   useEffect(() => {
     setLayers(undefined);
@@ -44,7 +44,7 @@ export function Inspector({ id, head, subject, close }: Props) {
     void trying(client.request<Layers>("GET", path)).then((told) => {
       if (isGone || !told) return;
       if (isOther) return setLayers(told);
-      // A message is several entries: go on to the one that this block is.
+      // A message consists of several entries: go to the entry of this block.
       const { block_id, message_id, tool_use_id, question_id } = told.frame.payload;
       const isBefore = subject.blockId && ![block_id, tool_use_id, question_id].includes(subject.blockId);
       if (isBefore && message_id === subject.message.id && block_id) setNumber(number + 1);
@@ -107,7 +107,7 @@ interface StepProps {
   go: () => void;
 }
 
-/** To the entry beside this one: also to those that have no row in the talk. */
+/** Goes to the previous or next entry, also to those without a row. */
 function Step({ label, icon, isOff, go }: StepProps) {
   return (
     <button

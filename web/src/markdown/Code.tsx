@@ -7,11 +7,11 @@ import { Unseen } from "./Unseen";
 interface Props {
   code: string;
   language?: string | undefined;
-  /** Whether it does not grow any more. */
+  /** Whether it is complete. */
   isWhole?: boolean;
 }
 
-/** Code, with its language and a button that copies it. */
+/** A code block with its language and a copy button. */
 export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = true }: Props) {
   const words = useWords();
   return (
@@ -29,7 +29,7 @@ export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = tru
   );
 });
 
-/** The code alone. */
+/** Only the code. */
 export function Coloured({ code, language, isWhole = true }: Props) {
   const pieces = useHighlight(code, language?.toLowerCase(), isWhole);
   if (pieces === undefined) {

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { useWords } from "../app/words";
 
-/** Of a very long text the beginning, until somebody asks for all of it. */
+/** The beginning of a very long text, and a button to show all of it. */
 export function Cut({
   text,
   most,

@@ -1,4 +1,4 @@
-// Markdown as elements, never as HTML: what somebody writes cannot become more than words.
+// Renders Markdown as elements, never as HTML: so no text can inject markup.
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import { useWords } from "../app/words";
@@ -9,14 +9,17 @@ import { GrowingMarkdown } from "./growing";
 import { safeAddress } from "./links";
 import { Unseen } from "./Unseen";
 
-/** More than this is shown as it is, its beginning first. */
+/** A longer text is shown without Markdown, first its beginning. */
 const MOST = 100_000;
 const BEGINNING = 10_000;
 
-/** The level of headings below the page's own. */
+/** The level of headings below those of the page. */
 const FIRST = 2;
 
-/** How deep each heading is, for who hears the page: none is left out, whichever an agent begins with. */
+/**
+ * Returns the levels of the headings for screen readers, without gaps, whichever level an agent
+ * starts with.
+ */
 function levelsOf(tokens: readonly Token[]): (number | undefined)[] {
   const above: number[] = [];
   return tokens.map((token) => {
@@ -56,7 +59,7 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
 interface BlockProps {
   token: Token;
   isWhole: boolean;
-  /** Of a heading: how deep it is. */
+  /** The level of a heading. */
   level?: number | undefined;
 }
 
@@ -86,10 +89,10 @@ const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps)
     case "hr":
       return <hr />;
     case "text":
-    case "checkbox": // of a task, before its words
+    case "checkbox": // the checkbox of a task, before its text
       return inline([token]);
     default:
-      // HTML too: as it was written.
+      // HTML is shown as source text.
       return (
         <p>
           <Unseen text={token.raw} />
@@ -163,7 +166,7 @@ function inlineOne(token: Token): ReactNode {
     case "link":
       return <Link href={(token as Tokens.Link).href}>{inline(token.tokens)}</Link>;
     case "image": {
-      // A picture from elsewhere would tell its server who reads this.
+      // Not loaded: an external image would tell its server who reads this.
       const { href, text } = token as Tokens.Image;
       return (
         <Link href={href}>

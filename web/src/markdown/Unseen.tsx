@@ -1,4 +1,4 @@
-// Characters that cannot be seen, or that change the order of others, made visible.
+// Makes characters visible that are invisible or change the order of others.
 import { type ReactNode, useMemo } from "react";
 
 const ONE =
@@ -9,7 +9,7 @@ export function hasUnseen(text: string): boolean {
   return ONE.test(text);
 }
 
-/** The same JSON, with all that cannot be seen in it as `\\u...`. */
+/** Returns the JSON with all invisible characters as `\\u...`. */
 export function escapedUnseen(json: string): string {
   const unit = (each: string) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return json.replace(ALL, (found) => found.split("").map(unit).join(""));

@@ -20,7 +20,7 @@ const NAMED: Record<string, string> = {
   euro: "€",
 };
 
-/** Markdown may name a character. Those that nobody uses stay as they were written. */
+/** Decodes named characters of Markdown. Rare names stay as they are. */
 export function decoded(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(

@@ -1,8 +1,8 @@
-// Markdown that grows: only its last block is parsed again, however long the text is.
+// Parses growing Markdown: only the last block is parsed again, however long the text is.
 import { Lexer, type Token } from "marked";
 import { ShallowTokenizer } from "./shallow";
 
-/** A definition may change what was parsed before it. */
+/** A link definition may change earlier blocks. */
 const DEFINES = /^ {0,3}\[[^\]\n]+\]:/m;
 
 export class GrowingMarkdown {
@@ -11,7 +11,7 @@ export class GrowingMarkdown {
   private doneText = "";
   private last: { text: string; tokens: Token[] } = { text: "", tokens: [] };
 
-  /** The blocks of this text. Those that were finished before are the same objects. */
+  /** Returns the blocks of this text. Finished blocks are the same objects as before. */
   parse(given: string): Token[] {
     const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     if (text === this.last.text) return this.last.tokens;
@@ -24,7 +24,7 @@ export class GrowingMarkdown {
     return tokens;
   }
 
-  /** All but the last block, and the space around it, will not change any more. */
+  /** Keeps all blocks but the last one, and the space around it: they will not change any more. */
   private finish(text: string, rest: Token[]): void {
     let open = rest.length - 1;
     while (open > 0 && rest[open]?.type === "space") open -= 1;

@@ -1,11 +1,11 @@
-// Colours for code. Loaded when the first code is shown, and not before.
+// Syntax highlighting, loaded with the first code.
 import { useEffect, useState } from "react";
 import type { Highlighter, Piece } from "./languages";
 
 let highlighter: Highlighter | undefined;
 let loading: Promise<void> | undefined;
 
-/** More than this is not coloured: it would take long, and nobody reads it. */
+/** Longer code is not highlighted: it would take too long. */
 const MOST = 40_000;
 
 function load(): Promise<void> {
@@ -15,7 +15,7 @@ function load(): Promise<void> {
   return loading;
 }
 
-/** The code in colours, or nothing as long as there are none. */
+/** Returns the highlighted code; undefined until it is ready. */
 export function useHighlight(
   code: string,
   language: string | undefined,

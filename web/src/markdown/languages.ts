@@ -1,4 +1,4 @@
-// The languages that code is coloured in. A part of its own: pages without code never load it.
+// The languages of syntax highlighting. A separate chunk: pages without code never load it.
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
 import cpp from "highlight.js/lib/languages/cpp";
@@ -24,7 +24,7 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 
-/** Some characters, and what they are. */
+/** A piece of code, and its class. */
 export interface Piece {
   text: string;
   kind: string;

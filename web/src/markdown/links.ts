@@ -1,9 +1,9 @@
-/** Where a link may lead. Whatever else somebody writes as a link is shown as words. */
+/** Returns the address if a link may lead to it. Any other link is shown as text. */
 export function safeAddress(href: string): string | undefined {
   try {
     const url = new URL(href);
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : undefined;
   } catch {
-    return undefined; // not a whole address: it would lead to this server
+    return undefined; // a relative address would lead to this server
   }
 }

@@ -1,10 +1,10 @@
-// Markdown that is nested without end would take the page with it: from some depth on it is only words.
+// Limits the depth of Markdown, because endless nesting would crash the page. Deeper text is plain.
 import { Tokenizer } from "marked";
 
-/** Nobody reads deeper. */
+/** Maximum depth. */
 export const DEEPEST = 50;
 
-/** One for each text: it counts how deep it is. */
+/** Counts the depth of one text. */
 export class ShallowTokenizer extends Tokenizer {
   private depth = 0;
 
@@ -32,7 +32,9 @@ export class ShallowTokenizer extends Tokenizer {
     return this.inside(() => super.del(...given));
   }
 
-  /** What is in it is read before it is done. Too deep, it is nothing of the kind. */
+  /**
+   * Reads the content of an element. Returns undefined if it is too deep: then it is plain text.
+   */
   private inside<T>(read: () => T): T | undefined {
     if (this.depth >= DEEPEST) return undefined;
     this.depth += 1;

@@ -1,4 +1,5 @@
-// The one voice of a conversation for who does not see it: that the agent works, asks or has answered. What it says is read in its place.
+// Announces to screen readers that the agent works, asks or has answered. The answer itself is read
+// in its place.
 import type { Snapshot, View } from "@turnwire/client";
 import { useEffect, useRef, useState } from "react";
 import { useWords } from "../app/words";
@@ -6,7 +7,7 @@ import type { Words } from "../words/en";
 
 interface Known {
   request: string | undefined;
-  /** The turn that runs. */
+  /** The running turn. */
   turn: number | undefined;
   /** The turn that ended last. */
   ended: number | undefined;
@@ -26,13 +27,13 @@ export function Announcer({ snapshot }: { snapshot: Pick<Snapshot, "view" | "con
       ended: view.turns.at(-1)?.turn_id,
     };
     known.current = now;
-    if (before === undefined) return; // what was there when one came is no news
+    if (before === undefined) return; // the first state is not announced
     const news = newsOf(view, before, now, words);
     if (news !== undefined) setSaid(({ times }) => ({ text: news, times: times + 1 }));
   }, [view, connection, words]);
   return (
     <p className="hidden announcer" role="status">
-      {/* Another element each time: what does not change is not read out. */}
+      {/* A new element each time: an unchanged one is not read out. */}
       <span key={said.times}>{said.text}</span>
     </p>
   );

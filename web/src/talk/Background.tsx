@@ -7,21 +7,21 @@ import { Unseen } from "../markdown/Unseen";
 
 interface Props {
   tasks: readonly BackgroundTask[] | undefined;
-  /** Nothing comes of it if it is refused. Absent: the agent cannot do it. */
+  /** Resolves with undefined if it is refused. Absent: the agent cannot stop tasks. */
   stop?: ((taskId: string) => Promise<unknown>) | undefined;
 }
 
-/** Work that goes on after its turn, until it is done or somebody stops it. */
+/** Background work that continues after its turn, with a button to stop it. */
 export function Background({ tasks, stop }: Props) {
   const words = useWords();
-  /** Those that have been told to stop. */
+  /** The tasks that are stopping. */
   const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set());
   if (!tasks?.length) return null;
   const end = async (taskId: string) => {
     setStopping((now) => new Set([...now, taskId]));
     const done = await stop?.(taskId);
     if (done === undefined) setStopping((now) => new Set([...now].filter((each) => each !== taskId)));
-    else toComposerIfLost(); // its button is gone
+    else toComposerIfLost(); // its button was removed
   };
   return (
     <ul className="strip background" aria-label={words.background}>

@@ -3,10 +3,10 @@ import { Cut } from "../markdown/Cut";
 import { escapedUnseen } from "../markdown/Unseen";
 import type { Row } from "./rows";
 
-/** Of a text that is this long the beginning. */
+/** Maximum length; of a longer text only the beginning is shown. */
 const BEGINNING = 10_000;
 
-/** What could not be drawn, as it came. It is drawn with as little as possible: something has failed. */
+/** Shows a row that failed to render as raw data. Kept as simple as possible. */
 export function BrokenRow({ row }: { row: Row | string }) {
   const words = useWords();
   return (

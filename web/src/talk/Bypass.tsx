@@ -1,4 +1,4 @@
-// The permission mode in which an agent asks for nothing: a person confirms it first.
+// The permission mode in which an agent never asks: a person must confirm it first.
 import { type ReactNode, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
@@ -7,13 +7,13 @@ import { useWords } from "../app/words";
 const BYPASS = "bypassPermissions";
 
 interface Careful {
-  /** Chooses a mode, at once or after the person has confirmed it. */
+  /** Sets a mode, directly or after the person has confirmed it. */
   choose: (mode: string) => void;
-  /** The question, while it is asked. */
+  /** The confirmation, while it is open. */
   dialog: ReactNode;
 }
 
-/** Asks before the mode that allows everything is chosen. */
+/** Asks for confirmation before the mode that allows everything. */
 export function useCareful(choose: (mode: string) => void): Careful {
   const words = useWords();
   const [isAsked, setAsked] = useState(false);

@@ -1,4 +1,4 @@
-// A conversation that nobody can connect to: archived, deleted, or somebody else's.
+// A conversation without a connection: archived, deleted, or of another user.
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
@@ -22,11 +22,11 @@ import { useTitle } from "./title";
 interface Props {
   id: string;
   at?: number | undefined;
-  /** It was there before: somebody has taken it away. */
+  /** Whether it was shown before: then it was just archived or deleted. */
   wasHere: boolean;
 }
 
-/** Milliseconds. It may be about to be deleted. */
+/** Milliseconds before asking again: the deletion may still be running. */
 const AGAIN = 500;
 
 export function Closed({ id, at, wasHere }: Props) {
@@ -37,20 +37,20 @@ export function Closed({ id, at, wasHere }: Props) {
     try {
       setInfo(await client.request<ConversationInfo>("GET", `/api/conversations/${encodeURIComponent(id)}`));
     } catch (problem) {
-      if (problem instanceof Refused && !problem.retryable) setInfo("gone"); // else it is asked again
+      if (problem instanceof Refused && !problem.retryable) setInfo("gone"); // otherwise the next attempt asks again
     }
   }, [client, id]);
   useEffect(() => void look(), [look]);
   useChanges(look, true);
 
-  // Somebody has taken it out of the archive: connect again.
+  // The conversation was restored from the archive: connect again.
   const isOpen = info !== undefined && info !== "gone" && !info.archived;
   useEffect(() => {
     if (!isOpen) return;
     const timer = setTimeout(() => {
       const conversation = client.conversation(id, OPTIONS);
       conversation.close();
-      conversation.hold()(); // whoever looks at it holds it
+      conversation.hold()(); // the component that shows it holds it
     }, AGAIN);
     return () => clearTimeout(timer);
   }, [client, id, isOpen]);
@@ -79,7 +79,7 @@ export function Closed({ id, at, wasHere }: Props) {
   return <Archived info={info} at={at} look={look} />;
 }
 
-/** All that was said can be read; nothing can be said. */
+/** An archived conversation: read-only. */
 function Archived({ info, at, look }: { info: ConversationInfo; at?: number | undefined; look: () => void }) {
   const words = useWords();
   const client = useTurnwire();

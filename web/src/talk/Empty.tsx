@@ -4,12 +4,12 @@ import { Mark } from "../app/Mark";
 interface Props {
   title: string;
   text: string;
-  /** Whether there is no other heading on the page. */
+  /** Whether the page has no other heading. */
   isAll?: boolean;
   children?: ReactNode;
 }
 
-/** Where there is nothing yet: what there could be. */
+/** A placeholder for a page without content. */
 export function Empty({ title, text, isAll = false, children }: Props) {
   const Heading = isAll ? "h1" : "h2";
   return (

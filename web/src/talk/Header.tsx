@@ -1,4 +1,4 @@
-// Whose conversation this is, in which state, and what it has cost.
+// The header of a conversation: its title, its state and its cost.
 import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
@@ -23,12 +23,12 @@ interface Props {
   connection: Snapshot["connection"];
   info: ConversationInfo | undefined;
   title: string | undefined;
-  /** The title as it is shown. */
+  /** The displayed title. */
   name: string;
   capabilities: Capabilities | undefined;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
-  /** Shows the agent itself; absent: there is nothing to show. */
+  /** Opens the panel of the agent; absent: the panel is empty. */
   showAgent: (() => void) | undefined;
 }
 
@@ -136,7 +136,7 @@ export function Header({
   );
 }
 
-/** The title; whoever clicks it may write another. */
+/** The title; a click on it starts editing. */
 function Title({ id, title, name }: { id: string; title?: string | undefined; name: string }) {
   const words = useWords();
   const client = useTurnwire();

@@ -4,11 +4,11 @@ import { useOnline } from "../app/online";
 import { useWords } from "../app/words";
 import { lineOf } from "./status";
 
-/** Milliseconds until it is said, and until nobody believes any more that it only takes a moment. */
+/** Milliseconds until the banner appears, and until it says that the problem lasts. */
 const SOON = 300;
 const LONG = 5_000;
 
-/** Says when what is shown may not be the newest. What is over at once is not said. */
+/** Says that the view may be outdated. Ignores short interruptions. */
 export function LineBanner({ snapshot }: { snapshot: Snapshot }) {
   const words = useWords();
   const line = lineOf(snapshot, useOnline(), words);

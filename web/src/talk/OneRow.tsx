@@ -1,4 +1,4 @@
-// How each row looks.
+// Renders one row.
 
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
 import { memo, useCallback, useContext, useState } from "react";
@@ -25,10 +25,10 @@ import { Sought } from "./sought";
 
 export type Inspect = (message: MessageView, blockId?: string) => void;
 
-/** Says a message again, otherwise: in a conversation of its own. */
+/** Sends an edited message in a fork. */
 export type Edit = (message: MessageView, text: string) => void;
 
-/** Puts the files back as they were before a message. */
+/** Restores the files to their content before a message. */
 export type PutBack = (message: MessageView) => void;
 
 interface Props {
@@ -43,7 +43,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
   const text = textOf(row);
   const isTheirs = row.kind === "said" && !row.message.origin && row.message.sequence !== undefined;
   const actions = inspect && row.kind !== "turn" && (
-    // What is pressed does not take the focus from the row: on a touch screen the buttons would be gone with it.
+    // A press must not take the focus from the row: on a touch screen the buttons would disappear.
     <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
       {text && <Copy text={text} />}
       {putBack && isTheirs && (
@@ -116,7 +116,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
   }
 });
 
-/** What a screen reader calls it. */
+/** Returns the accessible name. */
 function labelOf({ block }: Row & { kind: "block" }, words: Words): string {
   if (block.type === "thinking") return words.thoughts;
   if (block.type === "block") return words.tool.raw;
@@ -127,7 +127,7 @@ function labelOf({ block }: Row & { kind: "block" }, words: Words): string {
 
 function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Inspect | undefined }) {
   const { block } = row;
-  /** What a sub-agent says, below the call that it works for. */
+  /** The messages of a sub-agent, below its tool call. */
   const nestedRows = useCallback(
     (messages: MessageView[]) => <Nested messages={messages} inspect={inspect} />,
     [inspect],
@@ -148,7 +148,7 @@ function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Ins
   }
 }
 
-/** The words of a row, as they were written: what somebody may want to copy. */
+/** Returns the source text of a row, for copying. */
 function textOf(row: Row): string {
   if (row.kind === "block" && row.block.type === "text") return row.block.text;
   if (row.kind !== "said") return "";
@@ -196,7 +196,7 @@ function Text({ block }: { block: TextView }) {
   );
 }
 
-/** How long reasoning took that this page has seen, for where the log does not tell. */
+/** The duration of reasoning that this page has seen, if the log does not have it. */
 const seen = new Map<string, number>();
 
 function useSeen({ id, status }: ThinkingView): number | undefined {
@@ -237,7 +237,7 @@ function Thinking({ block, told, isSought }: ThinkingProps) {
   );
 }
 
-/** So many files are shown at once. */
+/** The number of files that are shown at first. */
 const FEW = 8;
 
 function Happened({ row }: { row: Row & { kind: "event" } }) {

@@ -1,4 +1,4 @@
-// What was sent and is not yet confirmed: shown, but as what it is.
+// Messages that were sent and not confirmed yet, marked as such.
 import type { ClientFrame, MessageView, SentContent } from "@turnwire/client";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";

@@ -3,7 +3,7 @@ import { Unseen } from "../markdown/Unseen";
 import { Todos } from "../tools/parts";
 import { todosIn } from "../tools/reading";
 
-/** The agent's to-do list, as it is now. */
+/** The agent's current to-do list. */
 export function Plan({ items }: { items: readonly unknown[] | undefined }) {
   const words = useWords();
   const todos = todosIn(items ?? []);

@@ -1,4 +1,4 @@
-// Files are put back as they were before something was said: first it is shown which.
+// Restores files to their content before a message, after a preview.
 import type { Conversation, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
@@ -12,7 +12,7 @@ interface Props {
   /** The number of the message. */
   sequence: number;
   status: Status | undefined;
-  /** The files that were created after it, as far as that is known. */
+  /** The files that were created after it, as far as known. */
   created: readonly string[];
   close: () => void;
 }
@@ -102,7 +102,7 @@ export function Rewind({ conversation, sequence, status, created, close }: Props
   );
 }
 
-/** By their names, as the agent calls them. */
+/** The files by name, as the agent calls them. */
 export function Files({ files, label }: { files: readonly string[]; label?: string }) {
   const words = useWords();
   return (

@@ -1,4 +1,4 @@
-// One conversation: what was said, and all that a person can do in it.
+// One conversation: its messages, and all actions of a person in it.
 import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
@@ -31,7 +31,7 @@ import { Rewind } from "./Rewind";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
 
-/** What lies over it. */
+/** The open dialog. */
 type Over = { name: "layers"; subject: Subject } | { name: "rewind"; sequence: number } | { name: "agent" };
 
 export function Talk({ id, at }: { id: string; at?: number | undefined }) {
@@ -46,7 +46,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
   const info = useInfo(id);
-  const title = view.title ?? info?.title ?? undefined; // the list may know it before the line is there
+  const title = view.title ?? info?.title ?? undefined; // the list may have it before the connection is open
   const name = nameOf(title, info, useOriginal(info), words);
   useTitle(name, status);
 
@@ -59,7 +59,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   }, [conversation, trying, say, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
-    if (isTyping(event.target) && event.target !== composer()) return; // it leaves that field
+    if (isTyping(event.target) && event.target !== composer()) return; // Escape leaves that field
     event.preventDefault();
     void stop();
   };
@@ -93,7 +93,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
-  // An answer that was begun is forgotten once the question is answered, by any person.
+  // A started answer is deleted as soon as the question is answered, by any client.
   const open = status?.requests.map(({ request_id }) => request_id).join(" ");
   useEffect(() => {
     if (connection === "connected" && open !== undefined) forgetOthers("answer", id, open.split(" "));
@@ -161,7 +161,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           history={history}
           send={(content) => {
             setSpoken((times) => times + 1);
-            if (at !== undefined) go({ name: "talk", id }, "replace"); // what was searched for is behind
+            if (at !== undefined) go({ name: "talk", id }, "replace"); // the search is over
             return post(client, id, content);
           }}
           stop={() => void stop()}
@@ -189,7 +189,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
 }
 
-/** What people have said here, the newest last. */
+/** Returns the messages of people, the newest last. */
 function saidIn(view: View): string[] {
   return view.messages
     .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)

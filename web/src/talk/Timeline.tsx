@@ -1,4 +1,4 @@
-// The messages, of which only those that can be seen are in the document.
+// The messages, as a virtual list: only visible rows are in the document.
 import type { Conversation, Snapshot } from "@turnwire/client";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
@@ -13,21 +13,24 @@ import { Pending, pendingOf, wordsOf } from "./Pending";
 import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
 import { Sought, useEntry } from "./sought";
 
-/** So near to the beginning, older messages are fetched. */
+/** Pixels from the top at which older messages are loaded. */
 const NEAR_BEGINNING = 2500;
-/** So far beyond what can be seen, rows are there: who scrolls a little, or looks for a word, finds them. */
+/**
+ * Pixels beyond the visible area in which rows are rendered, for short scrolling and for search in
+ * the page.
+ */
 const BEYOND = 1200;
-/** Milliseconds after which the list has measured what it shows. */
+/** Milliseconds until the list has measured its rows. */
 const SETTLED = 250;
 
 interface Props {
   id: string;
-  /** Fetches what is older than the messages that are here. */
+  /** Loads older messages. */
   loadOlder: Conversation["loadOlder"];
   snapshot: Pick<Snapshot, "view" | "unanswered" | "connection">;
   /** The number of the entry to show first; absent: the newest. */
   at?: number | undefined;
-  /** How often somebody has spoken on this page: each time they want to see it. */
+  /** Counts the messages sent from this page: each scrolls to the end. */
   spoken?: number;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
@@ -43,7 +46,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
   const isFound = useRef(at === undefined);
   const first = view.first ?? 1;
 
-  // Older rows come before the others, which then stay where they are.
+  // Older rows are added before the others, which keep their position.
   const firstKey = useRef<string>(undefined);
   const isOlder = firstKey.current !== undefined && rows[0]?.key !== firstKey.current;
   useLayoutEffect(() => {
@@ -68,7 +71,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
     if (to < NEAR_BEGINNING) older();
   };
 
-  // What is searched for may be far back, or still to come: wait until it is here.
+  // The entry of a search may not be loaded yet: wait for it.
   const entry = useEntry(id, at);
   const [sought, setSought] = useState<Found>();
   const isHere = connection === "connected" || (view.cursor ?? 0) >= (at ?? 0);
@@ -76,7 +79,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
     if (!entry || sought || !rows.length || !isHere) return;
     if (first > entry.number) return older();
     const found = rowOf(rows, entry);
-    // What a tool gave back may be here without its call.
+    // The result of a tool may be loaded without its call.
     if (!found && first > 1 && entry.ids.some((each) => each)) return older();
     setSought(found ?? rowNear(rows, entry));
   }, [entry, sought, isHere, first, rows, older]);
@@ -87,14 +90,14 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
     const show = () => {
       const handle = list.current;
       if (!handle?.viewportSize) {
-        frame = requestAnimationFrame(show); // the list has not been measured yet
+        frame = requestAnimationFrame(show); // the list is not measured yet
         return;
       }
       isFound.current = true;
       letGo();
       const index = rows.findIndex((row) => row.key === sought.row);
       handle.scrollToIndex(Math.max(index, 0), { align: "center" });
-      // A sub-agent may have said much: to where in its card it is.
+      // Scrolls inside of a sub-agent's card, which may be long.
       const inner = () => section.current?.querySelector(".sought-inner");
       if (sought.inner !== sought.row)
         timer = setTimeout(() => inner()?.scrollIntoView({ block: "center" }), SETTLED);
@@ -106,7 +109,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
     };
   }, [sought, rows, letGo]);
 
-  // A short page has nothing to scroll, but perhaps something older.
+  // A short page cannot scroll, but may have older messages.
   useEffect(() => {
     const handle = list.current;
     if (handle && rows.length && handle.scrollSize <= handle.viewportSize + NEAR_BEGINNING) older();
@@ -185,7 +188,7 @@ interface AroundProps {
   children: ReactNode;
 }
 
-/** What rows know of the whole. */
+/** Context of the rows. */
 function Around({ plan, behind, sought, children }: AroundProps) {
   return (
     <NewestPlan value={plan}>

@@ -5,7 +5,7 @@ export function may(capabilities: Capabilities | undefined, command: string): bo
   return capabilities?.commands.includes(command) === true;
 }
 
-/** Whether the agent can be asked for this beside the talk. */
+/** Whether the agent supports this control. */
 export function mayAsk(capabilities: Capabilities | undefined, control: string): boolean {
   return may(capabilities, "session.control") && capabilities?.controls?.includes(control) === true;
 }

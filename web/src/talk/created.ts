@@ -1,8 +1,11 @@
-// The files that an agent has created: to put the files back deletes them.
+// The files that an agent has created: restoring the files deletes them.
 import type { MessageView, View } from "@turnwire/client";
 import { textIn } from "../tools/reading";
 
-/** The files that tools have created after this entry, as far as the agent tells it; its helpers' too. */
+/**
+ * Returns the files that tools created after this entry, as far as the agent reports them; includes
+ * sub-agents.
+ */
 export function createdAfter({ messages }: Pick<View, "messages">, sequence: number): string[] {
   const after = messages.filter((message) => (message.sequence ?? 0) > sequence);
   return [...new Set(after.flatMap(createdIn))];

@@ -1,26 +1,27 @@
-// Whether the newest stays in sight: until somebody scrolls up, however little, and again from the end on.
+// Keeps the end in view: until the person scrolls up, even a little, and again after they reach the
+// end.
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
-/** So near to it is at the end. */
+/** Pixels from the end that count as the end. */
 const NEAR = 60;
 
 interface End {
-  /** Somebody reads further up, and the end is out of sight. */
+  /** Whether the person reads further up, and the end is not visible. */
   isAway: boolean;
   isStuck: RefObject<boolean>;
-  /** Sees where one is. */
+  /** Updates the position. */
   look: () => void;
   /** Goes to the end, and stays there. */
   stick: () => void;
-  /** Stays where one is. */
+  /** Stays at the current position. */
   letGo: () => void;
 }
 
-/** The end of what is scrolled in `section`. */
+/** Follows the end of the scroller in `section`. */
 export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boolean): End {
   const isStuck = useRef(isStuckFirst);
-  const isPressed = useRef(false); // somebody holds the scroll bar
-  const isOpened = useRef(false); // somebody has opened or closed something, and not scrolled since
+  const isPressed = useRef(false); // the person holds the scroll bar
+  const isOpened = useRef(false); // the person has opened or closed an element, and not scrolled since
   const seen = useRef({ top: 0, height: 0, room: 0 });
   const [isAway, setAway] = useState(false);
   const look = useCallback(() => {
@@ -29,8 +30,8 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     const { scrollTop: top, scrollHeight: height, clientHeight: room } = scroller;
     const went = top - seen.current.top;
     const left = leftIn(scroller);
-    // A list that measures its rows goes up by itself, and one that gets more room is moved up by the browser. But then
-    // its height, or its room, is another.
+    // The list scrolls up when it measures rows, and the browser does when the list gets more
+    // space. In both cases the height or the space has changed.
     const isSame = height === seen.current.height && room === seen.current.room;
     const isByHand = isPressed.current || isSame;
     if (went > 0 && left < NEAR) isStuck.current = true;
@@ -42,34 +43,34 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     isStuck.current = false;
     isOpened.current = false;
   }, []);
-  // Not the list's own way, which goes there again and again for a while, whoever scrolls meanwhile.
+  // Not the list's own method, which repeats for a while, even if the person scrolls meanwhile.
   const stick = useCallback(() => {
     isStuck.current = true;
     const scroller = scrollerIn(section);
     if (!scroller) return;
     scroller.scrollTop = scroller.scrollHeight;
-    // So that nobody is taken to have scrolled.
+    // So that this scrolling does not count as the person's.
     const { scrollTop: top, scrollHeight: height, clientHeight: room } = scroller;
     seen.current = { top, height, room };
     setAway(false);
   }, [section]);
 
-  // What was drawn may still grow: pictures come, rows are measured.
+  // Rows may still grow: images load, rows are measured.
   useEffect(() => {
     const scroller = scrollerIn(section);
     if (!scroller) return;
     const observer = new ResizeObserver(() => {
       if (isStuck.current) return stick();
       if (!isOpened.current) return;
-      if (leftIn(scroller) <= 2) isStuck.current = true; // the end is still in sight
+      if (leftIn(scroller) <= 2) isStuck.current = true; // the end is still visible
       look();
     });
     for (const each of [scroller, ...scroller.children]) observer.observe(each);
     return () => observer.disconnect();
   }, [section, stick, look]);
 
-  // A form below opens and closes, or a phone shows its keyboard: each changes the room, and two of them can come before
-  // the browser tells that it has scrolled. So the end is kept at each of them.
+  // A form opens or closes, or a phone shows its keyboard: each changes the space, and two changes
+  // can come before one scroll event. So the end is restored after each change.
   useEffect(() => {
     const keep = () => isStuck.current && stick();
     const observer = new MutationObserver(keep);
@@ -82,7 +83,8 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     };
   }, [section, stick]);
 
-  // Who begins to scroll has not come far yet when the answer grows: the hand counts, not the place.
+  // When scrolling starts, the position has hardly changed while the answer grows. So the input
+  // event counts, not the position.
   useEffect(() => {
     const scroller = scrollerIn(section);
     if (!scroller) return;
@@ -93,12 +95,12 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
       if (leftIn(scroller) <= 2) isStuck.current = true;
     };
     const wheel = ({ deltaX, deltaY, ctrlKey, target }: WheelEvent) => {
-      const isOther = ctrlKey || Math.abs(deltaX) > Math.abs(deltaY); // it is made larger, or moved sideways
+      const isOther = ctrlKey || Math.abs(deltaX) > Math.abs(deltaY); // a zoom, or a horizontal movement
       if (isOther || !deltaY || movesWithin(target, scroller, deltaY)) return;
       if (deltaY < 0) up();
       else down();
     };
-    // What somebody opens or closes stays under their hand.
+    // An element that the person opens or closes keeps its position.
     const open = ({ target }: MouseEvent) => {
       if (!(target as Element).closest(OPENS)) return;
       letGo();
@@ -119,7 +121,7 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     scroller.addEventListener("touchmove", up, options);
     scroller.addEventListener("touchend", down, options);
     scroller.addEventListener("pointerdown", press, options);
-    // Nobody is told when a scroll bar is let go of, but for the next move.
+    // There is no event when a scroll bar is released, except for the next pointer event.
     for (const each of ["pointerup", "pointermove"] as const) window.addEventListener(each, release, options);
     return () => ended.abort();
   }, [section, letGo]);
@@ -130,7 +132,7 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
 const UP = new Set(["ArrowUp", "PageUp", "Home"]);
 const OPENS = "summary, .show-all";
 
-/** Whether something in it that scrolls by itself takes this movement. */
+/** Whether a nested scroller takes this movement. */
 function movesWithin(target: EventTarget | null, scroller: HTMLElement, by: number): boolean {
   for (let each = target as Element | null; each && each !== scroller; each = each.parentElement) {
     const left = each.scrollHeight - each.clientHeight - each.scrollTop;

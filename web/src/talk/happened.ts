@@ -1,4 +1,4 @@
-// What happened besides the messages, in words.
+// Describes events other than messages.
 
 import type { EventView } from "@turnwire/client";
 import { known } from "../app/lookup";

@@ -1,4 +1,4 @@
-// The log of a conversation that nobody can connect to: it is read page by page, the newest first.
+// The log of a conversation without a connection: loaded page by page, the newest first.
 import { readFrame, type View, ViewReducer } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useMemo, useState } from "react";
@@ -11,7 +11,7 @@ interface Page {
 }
 
 export interface Log {
-  /** Undefined until the first page is here. */
+  /** Undefined until the first page is loaded. */
   view: View | undefined;
   loadOlder: () => Promise<boolean>;
 }

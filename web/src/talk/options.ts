@@ -1,2 +1,2 @@
-/** So many entries of the log come at once; older ones as somebody scrolls. */
+/** The number of entries to load at first; scrolling loads older ones. */
 export const OPTIONS = { tail: 200 };

@@ -1,4 +1,5 @@
-// The rows of a conversation: a row for each block, so that even a long message is drawn only where it is seen.
+// The rows of a conversation: one for each block, so that only the visible part of a long message
+// is rendered.
 import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
 import { kindOf } from "../tools/kinds";
 
@@ -10,18 +11,23 @@ export type Row =
       message: MessageView;
       block: BlockView;
       isFirst: boolean;
-      /** Milliseconds from what was there before it, if the log tells. */
+      /** Milliseconds since the entry before it, if the log has the times. */
       took?: number | undefined;
     }
   | { kind: "event"; key: string; message: MessageView; block: BlockView & { type: "event" } }
   | { kind: "turn"; key: string; turn: TurnView };
 
-/** Events that say nothing to a person: they are in the log and in the inspector, and have no row. */
+/**
+ * Events without a meaning for people: they are in the log and in the inspector, and have no row.
+ */
 const UNSEEN = new Set(["init", "task_updated"]);
 
 const made = new WeakMap<MessageView | TurnView, Row[]>();
 
-/** The same row objects for the same messages: what has not changed is not drawn again. */
+/**
+ * Returns the same row objects for the same messages, so that unchanged rows are not rendered
+ * again.
+ */
 function rowsOfMessage(message: MessageView, before: MessageView | undefined): Row[] {
   let rows = made.get(message);
   if (rows === undefined) {
@@ -45,7 +51,10 @@ function makeRows(message: MessageView, before: MessageView | undefined): Row[] 
   });
 }
 
-/** A tool may have run after the first entry of an agent's message: of that the log's times tell nothing. */
+/**
+ * A tool may have run after the first entry of an agent's message: then the times do not tell the
+ * duration.
+ */
 function between(before: MessageView | undefined, message: MessageView): number | undefined {
   if (!before?.timestamp || !message.timestamp || before.role === "assistant") return undefined;
   return Math.max(0, Date.parse(message.timestamp) - Date.parse(before.timestamp));
@@ -60,12 +69,15 @@ function rowOfTurn(turn: TurnView): Row[] {
   return rows;
 }
 
-/** All rows; how a turn ended stands where it did, whatever is told of that turn later. */
+/**
+ * Returns all rows; the end of a turn keeps its position, even if later entries belong to that
+ * turn.
+ */
 export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
   const endings = endingsOf(view);
   const rows: Row[] = [];
   let next = 0;
-  /** The turns that were over before this entry; not those of which nothing is here. */
+  /** Adds the turns that ended before this entry; skips turns without loaded entries. */
   const closeBefore = (number: number) => {
     for (; (endings[next]?.after ?? number) < number; next += 1)
       if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn));
@@ -86,7 +98,10 @@ interface Ending {
   after: number;
 }
 
-/** In their order; where the server does not tell it, a turn is over with the last message of it. */
+/**
+ * Returns the ends in order; if the server does not send the position, after the last message of
+ * the turn.
+ */
 function endingsOf({ messages, turns }: Pick<View, "messages" | "turns">): Ending[] {
   const endings = turns.map((turn) => {
     const told = turn.end.after_sequence;
@@ -96,21 +111,21 @@ function endingsOf({ messages, turns }: Pick<View, "messages" | "turns">): Endin
   return endings.sort((one, other) => one.after - other.after);
 }
 
-/** An entry of the log: its number, and the ids of what it is about, by which it is known here. */
+/** An entry of the log: its number, and the ids by which its row is found. */
 export interface Entry {
   number: number;
   ids: readonly (string | undefined)[];
 }
 
-/** Where an entry is shown. */
+/** The position of an entry in the rows. */
 export interface Found {
-  /** The row in the list, by its key. */
+  /** The key of the row in the list. */
   row: string;
-  /** The row of a sub-agent in it, or the same. */
+  /** The key of a sub-agent's row in it, or the same. */
   inner: string;
 }
 
-/** The row that shows this very entry; a sub-agent's is in the card that it works for. */
+/** Returns the row of this entry; an entry of a sub-agent is inside of its card. */
 export function rowOf(rows: readonly Row[], entry: Entry): Found | undefined {
   for (const row of rows) {
     if (shows(row, entry)) return { row: row.key, inner: row.key };
@@ -128,14 +143,14 @@ function shows(row: Row, { number, ids }: Entry): boolean {
   return ids.includes(block.id) || (block.type === "tool" && ids.includes(block.request?.request_id ?? ""));
 }
 
-/** The row before which nothing newer stands: for an entry that no row shows. */
+/** Returns the nearest earlier row, for an entry without a row. */
 export function rowNear(rows: readonly Row[], { number }: Entry): Found | undefined {
   const isBefore = (row: Row) => row.kind !== "turn" && (row.message.sequence ?? number + 1) <= number;
   const key = (rows.findLast(isBefore) ?? rows[0])?.key;
   return key === undefined ? undefined : { row: key, inner: key };
 }
 
-/** The last card with a to-do list, among those that can be near: this is asked for every frame. */
+/** Returns the last card with a to-do list, among the last rows only: called for every frame. */
 export function newestPlan(rows: readonly Row[]): string | undefined {
   const row = rows
     .slice(-300)

@@ -1,9 +1,9 @@
-// The entry that somebody has searched for, and where it is shown.
+// The entry of a search result, and its row.
 import { useTurnwire } from "@turnwire/client/react";
 import { createContext, useEffect, useState } from "react";
 import type { Entry, Found } from "./rows";
 
-/** For the rows themselves: what is folded opens where something was found in it. */
+/** For the rows: a folded row opens if it contains the match. */
 export const Sought = createContext<Found | undefined>(undefined);
 
 interface Told {
@@ -12,7 +12,10 @@ interface Told {
   };
 }
 
-/** What the server knows of this entry: a message has several, and a result stands in the card of its call. */
+/**
+ * Returns what the server knows of this entry: a message has several, and a result is in the card
+ * of its call.
+ */
 export function useEntry(id: string, at: number | undefined): Entry | undefined {
   const client = useTurnwire();
   const [entry, setEntry] = useState<Entry>();
@@ -25,7 +28,7 @@ export function useEntry(id: string, at: number | undefined): Entry | undefined 
     client.request<Told>("GET", `/api/conversations/${encodeURIComponent(id)}/messages/${at}`).then(
       ({ frame: { payload } }) =>
         tell([payload.block_id, payload.tool_use_id, payload.question_id, payload.request_id]),
-      () => tell([]), // then its number has to do
+      () => tell([]), // then only the number is used
     );
     return () => {
       isGone = true;

@@ -1,11 +1,11 @@
-// The state of a conversation, in words.
+// The state of a conversation, as text.
 import type { Snapshot, Status } from "@turnwire/client";
 import type { Words } from "../words/en";
 
-/** For a dot beside the words. */
+/** The colour of the dot before the text. */
 export type Tone = "calm" | "busy" | "asks" | "stopped" | "failed";
 
-/** `line`: why the state is not known now; absent: there is a line to the server. */
+/** `line`: why the state is unknown; absent: connected. */
 export function stateOf(
   status: Status | undefined,
   words: Words,
@@ -31,7 +31,7 @@ export function stateOf(
   }
 }
 
-/** What the line to the server is doing; nothing, if all is well. */
+/** Returns the state of the connection; undefined if it is fine. */
 export function lineOf(snapshot: Snapshot, isOnline: boolean, words: Words): string | undefined {
   if (snapshot.connection === "closed") return words.line.closed;
   if (!isOnline) return words.line.offline;

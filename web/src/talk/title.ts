@@ -1,7 +1,7 @@
 import type { Status } from "@turnwire/client";
 import { useEffect } from "react";
 
-/** The tab says what the conversation is about, and whether it waits for somebody. */
+/** Sets the title of the tab: the name of the conversation, and whether it has open requests. */
 export function useTitle(name: string, status: Status | undefined): void {
   const mark = status?.requests.length ? "● " : "";
   useEffect(() => {

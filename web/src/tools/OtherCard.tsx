@@ -1,4 +1,4 @@
-// Blocks that agents report apart from their tool calls; and any that nobody knows yet, as they came.
+// Blocks of agents outside of tool calls. Unknown blocks are shown as raw data.
 
 import type { OtherView } from "@turnwire/client";
 import { memo } from "react";

@@ -1,4 +1,4 @@
-// The card of a tool: what is called, what it waits for, what it prints, what it gave back.
+// The card of a tool call: its input, its request, its output and its result.
 
 import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
@@ -27,23 +27,23 @@ import {
   todosIn,
 } from "./reading";
 
-/** Cards of these kinds show what is in them without being asked. */
+/** Kinds of cards that are open by default. */
 const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
 
-/** The card with the newest plan: those before it are folded. */
+/** The card with the newest plan: earlier ones are folded. */
 export const NewestPlan = createContext<string | undefined>(undefined);
 
-/** The calls whose work goes on in the background. */
+/** The calls that run in the background. */
 export const Behind = createContext<ReadonlySet<string>>(new Set());
 
 interface NestedProps {
   tool: ToolView;
-  /** How the messages of a sub-agent are shown. */
+  /** Renders the messages of a sub-agent. */
   nested: (messages: MessageView[]) => ReactNode;
 }
 
 interface Props extends NestedProps {
-  /** Something was searched for and is in it. */
+  /** Whether it contains a search result. */
   isSought: boolean;
 }
 
@@ -68,7 +68,7 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props
           <Unseen text={name} />
         </span>
         <span className="about">
-          {/* A command that stands below is not said twice. */}
+          {/* The command is shown below, so not here. */}
           <Unseen text={open && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)} />
         </span>
         <State tool={tool} kind={kind} />
@@ -165,7 +165,7 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   );
 }
 
-/** A person has said no: nothing has failed. */
+/** Whether a person denied the call: that is not a failure. */
 function isDenied({ request }: ToolView): boolean {
   return request?.kind === "permission" && request.decision === "deny";
 }
@@ -180,7 +180,7 @@ function exitCode(tool: ToolView): number | undefined {
 function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const { input } = tool;
   if (input === undefined || input === null) {
-    // Half of a list or a question is not worth reading.
+    // An incomplete list or question is not readable.
     const isReadable =
       tool.status === "complete" || kind === "command" || kind === "change" || kind === "raw";
     return tool.input_text && isReadable ? <Raw value={tool.input_text} /> : null;
@@ -224,13 +224,13 @@ function todosOf(input: unknown): Todo[] {
   return todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
 }
 
-/** What was asked, what could be chosen, and what was answered. */
+/** A question, its options and its answer. */
 function Asked({ tool }: { tool: ToolView }) {
   const words = useWords();
   const several = listIn(tool.input, "questions");
   const questions = (several.length ? several : [tool.input]).flatMap((each) => {
     const question = textIn(each, "question");
-    // An answer is found by the question's id. Claude's questions have none: there the text is the id.
+    // An answer is found by the question's id. Claude's questions have none: their text is the id.
     return question
       ? [{ question, id: textIn(each, "id") ?? question, options: listIn(each, "options") }]
       : [];
@@ -238,7 +238,7 @@ function Asked({ tool }: { tool: ToolView }) {
   const { request } = tool;
   const given = request?.answer;
   const by = request?.by && <span className="muted"> — {request.by}</span>;
-  // Of several questions each has its own answer below it.
+  // Of several questions each shows its own answer.
   const isEach = questions.length > 1 && isObject(given);
   return (
     <>
@@ -275,7 +275,7 @@ function Asked({ tool }: { tool: ToolView }) {
   );
 }
 
-/** The options of a question that is over. */
+/** The options of an answered question. */
 function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) {
   const words = useWords();
   if (!options.length) return null;
@@ -304,7 +304,7 @@ function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) 
   );
 }
 
-/** Every text in an answer. */
+/** Returns every text in an answer. */
 function textsIn(answer: unknown): string[] {
   if (typeof answer === "string") return [answer];
   return isObject(answer) || Array.isArray(answer) ? Object.values(answer).flatMap(textsIn) : [];
@@ -317,7 +317,7 @@ function answerText(answer: unknown): string {
   return answer === undefined ? "" : pretty(answer);
 }
 
-/** What a sub-agent says; not once more what it was told. */
+/** The messages of a sub-agent, without its prompt. */
 function Nested({ tool, nested }: NestedProps) {
   const prompt = textIn(tool.input, "prompt");
   const said = tool.messages?.filter((message) => {
@@ -327,13 +327,13 @@ function Nested({ tool, nested }: NestedProps) {
   return said?.length ? <div className="nested">{nested(said)}</div> : null;
 }
 
-/** Whether the card shows what the result would say again. */
+/** Whether the card already shows the content of the result. */
 function isSaidAlready(tool: ToolView, kind: Kind): boolean {
   if (kind === "agent") return (tool.messages?.length ?? 0) > 0;
   return kind === "todo" || kind === "question" || kind === "change";
 }
 
-/** What ran instead of what was asked for: only what is another. */
+/** The input that ran instead: only the changed parts. */
 function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
   const words = useWords();
   const { command, changes, rest } = wantedOf(tool.tool_name, updated);
@@ -352,7 +352,7 @@ function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
   );
 }
 
-/** What came of it. */
+/** The result. */
 function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
   const { request, result, output } = tool;

@@ -1,15 +1,19 @@
-// What has changed between two texts, line by line.
+// The difference of two texts, line by line.
 
 export interface DiffLine {
   sign: " " | "+" | "-" | "@";
   text: string;
 }
 
-/** Where comparing would take too long, all that was there goes and all that is there comes. */
+/**
+ * Above this size, all old lines are removed and all new lines are added, because comparing takes
+ * too long.
+ */
 const MOST = 4_000_000;
 
 export function diffOf(before: string, after: string): DiffLine[] {
-  // Where both end with a line, there is no empty one behind it; where only one does, that is a change.
+  // If both texts end with a newline, neither has an empty last line; if only one does, that is a
+  // change.
   const isEnded = [before, after].every((text) => !text || text.endsWith("\n"));
   const linesOf = (text: string) => (text ? (isEnded ? text.slice(0, -1) : text).split("\n") : []);
   const [old, now] = [linesOf(before), linesOf(after)];
@@ -23,7 +27,7 @@ export function diffOf(before: string, after: string): DiffLine[] {
   return [...same(old.slice(0, start)), ...middle, ...same(old.slice(old.length - end))];
 }
 
-/** The longest common lines stay. */
+/** Keeps the longest common subsequence of lines. */
 function compare(old: string[], now: string[]): DiffLine[] {
   const gone = (text: string): DiffLine => ({ sign: "-", text });
   const come = (text: string): DiffLine => ({ sign: "+", text });
@@ -59,13 +63,13 @@ function compare(old: string[], now: string[]): DiffLine[] {
 const PLACE = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
 /**
- * A unified diff, as lines. The names of the file before the first place are left out, if they say no more than `path`
- * does; else every line is shown: what looks like a name may be a line that goes or comes.
+ * Reads a unified diff. Drops the file names before the first hunk if they match `path`. Otherwise
+ * keeps every line, because a name can also be a removed or added line.
  */
 export function readDiff(diff: string, path?: string): DiffLine[] {
   const lines = diff.replace(/\n$/, "").split("\n");
   const shown = lines.slice(headLength(lines, path));
-  /** Lines that are still to come at this place: of what was there, and of what is. */
+  /** Lines left in this hunk: of the old and of the new text. */
   let [old, now] = [0, 0];
   let isAfter = false;
   return shown.map((line): DiffLine => {
@@ -84,7 +88,7 @@ export function readDiff(diff: string, path?: string): DiffLine[] {
   });
 }
 
-/** A line of a diff that is none of a file's names. */
+/** Reads a line of a diff that is not a file name. */
 export function readLine(line: string): DiffLine {
   const sign = line[0];
   if (sign === "+" || sign === "-" || sign === " ") return { sign, text: line.slice(1) };
@@ -93,7 +97,7 @@ export function readLine(line: string): DiffLine {
 
 const NAMES = /^(?:diff |index |--- |\+\+\+ )/;
 
-/** How many lines before the first place are a file's names, and no others than its own. */
+/** Returns the number of lines before the first hunk that only name this file. */
 function headLength(lines: readonly string[], path: string | undefined): number {
   const first = lines.findIndex((line) => PLACE.test(line));
   const head = lines.slice(0, Math.max(first, 0));

@@ -1,4 +1,4 @@
-// The files that a tool changes, and how.
+// The files that a tool changes, and their changes.
 import { type DiffLine, diffOf, readDiff, readLine } from "./diff";
 import { fieldOf, isObject, type Json, listIn, without } from "./reading";
 
@@ -7,7 +7,10 @@ export interface Change {
   lines: DiffLine[];
 }
 
-/** From the arguments of a call and, where the agent tells it, from what really changed. */
+/**
+ * Returns the changes from the input of a call and, if the agent reports them, from the actual
+ * changes.
+ */
 export function changesOf(input: unknown, details: unknown): Change[] {
   const { changes } = changesIn(isObject(input) ? input : {});
   const patch = listIn(details, "structuredPatch");
@@ -15,7 +18,7 @@ export function changesOf(input: unknown, details: unknown): Change[] {
   return [{ path: changes[0]?.path ?? "", lines: patch.flatMap(hunk) }];
 }
 
-/** What is to be changed, and every argument that is not to be seen in that. */
+/** Returns the changes, and the arguments that they do not show. */
 export function changesIn(input: Json): { changes: Change[]; rest: Json | undefined } {
   const told = listIn(input, "changes");
   if (told.length) {
@@ -36,14 +39,14 @@ export function changesIn(input: Json): { changes: Change[]; rest: Json | undefi
   return { changes: changed(read.flatMap(({ lines }) => lines)), rest: without(rest) };
 }
 
-/** What is left of each, at its place, if anything is. */
+/** Returns the rest of each change, by its index, if there is any. */
 function restOf(name: string, read: { rest: unknown }[]): Json {
   return read.some(({ rest }) => rest !== undefined)
     ? { [name]: read.map(({ rest }) => (rest === undefined ? {} : rest)) }
     : {};
 }
 
-/** One of several changes: a file, and a diff of it. */
+/** Reads one of several changes: a file and its diff. */
 function changeIn(given: unknown): { change: Change; rest: unknown } {
   if (!isObject(given)) return { change: { path: "", lines: [] }, rest: given };
   const [path, diff] = [fieldOf(given, "path"), fieldOf(given, "diff")];
@@ -51,7 +54,7 @@ function changeIn(given: unknown): { change: Change; rest: unknown } {
   return { change: { path: path?.text ?? "", lines }, rest: without(given, path?.name, diff?.name) };
 }
 
-/** One text for another. */
+/** Reads an edit: an old and a new text. */
 function editOf(given: Json): { lines: DiffLine[]; rest: Json | undefined } {
   const before = fieldOf(given, "old_string");
   const after = fieldOf(given, "new_string", "content", "new_source");

@@ -1,4 +1,4 @@
-// Which kind of tool this is: how its card looks follows from that.
+// The kind of a tool, which determines its card.
 
 import type { IconName } from "../app/Icon";
 import { known } from "../app/lookup";
@@ -56,13 +56,13 @@ export function kindOf(toolName: string, toolType?: string): Kind {
   return known(BY_NAME, name) ?? "raw";
 }
 
-/** The server and the tool in the name of a tool of an MCP server. */
+/** Returns the server and the tool from the name of an MCP tool. */
 export function mcpOf(toolName: string): { server: string; tool: string } | undefined {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(toolName) ?? [];
   return server && tool ? { server, tool } : undefined;
 }
 
-/** What a person calls a tool: of an MCP server "server: tool". */
+/** Returns a readable name of a tool: "server: tool" for an MCP tool. */
 export function toolTitle(toolName: string): string {
   const mcp = mcpOf(toolName);
   return mcp ? `${mcp.server}: ${mcp.tool}` : toolName;

@@ -1,4 +1,4 @@
-// What cards are made of.
+// The parts of cards.
 
 import { useState } from "react";
 import { Copy } from "../app/Copy";
@@ -11,11 +11,11 @@ import { Unseen } from "../markdown/Unseen";
 import type { Change } from "./fileChanges";
 import { pretty, type Todo } from "./reading";
 
-/** Lines that are shown before somebody asks for more. */
+/** The number of lines that are shown at first. */
 const FIRST = 400;
 const CHARACTERS = 60_000;
 
-/** What was printed. Of much, the end: there it says how it went. */
+/** The output of a tool. Of a long output the end, which tells the result. */
 export function Output({
   text,
   isLive = false,
@@ -99,7 +99,7 @@ export function Diff({ change }: { change: Change }) {
 
 const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
 
-/** The states that look different. An agent may say any word: no other becomes a class. */
+/** The states with their own style. An agent may use any word: others get no class. */
 const TODOS = new Set(["pending", "in_progress", "completed"]);
 
 export function Todos({ todos }: { todos: Todo[] }) {
@@ -121,7 +121,7 @@ export function Todos({ todos }: { todos: Todo[] }) {
   );
 }
 
-/** Anything, as it came. */
+/** Any value, as raw data. */
 export function Raw({ value, label }: { value: unknown; label?: string | undefined }) {
   const text = pretty(value);
   if (!text) return null;

@@ -1,4 +1,4 @@
-// What is in the arguments and results of tools, whichever agent they are from.
+// Reads the inputs and results of tools of any agent.
 
 export type Json = Record<string, unknown>;
 
@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The first of these fields that is a text. */
+/** Returns the first of these fields that is a string. */
 export function textIn(value: unknown, ...names: string[]): string | undefined {
   if (!isObject(value)) return undefined;
   for (const name of names) {
@@ -16,7 +16,7 @@ export function textIn(value: unknown, ...names: string[]): string | undefined {
   return undefined;
 }
 
-/** The first of these fields that is a text, with its name: one with something in it rather than an empty one. */
+/** Returns the first of these fields that is a string, with its name; prefers a non-empty one. */
 export function fieldOf(value: Json, ...names: string[]): { name: string; text: string } | undefined {
   const texts = names.flatMap((name) => {
     const text = value[name];
@@ -25,7 +25,7 @@ export function fieldOf(value: Json, ...names: string[]): { name: string; text: 
   return texts.find(({ text }) => text) ?? texts[0];
 }
 
-/** All other fields; undefined if there are none. */
+/** Returns all other fields; undefined if there are none. */
 export function without(value: Json, ...names: (string | undefined)[]): Json | undefined {
   const rest = Object.entries(value).filter(([name]) => !names.includes(name));
   return rest.length ? Object.fromEntries(rest) : undefined;
@@ -45,13 +45,13 @@ export function listIn(value: unknown, name: string): unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
-/** Anything, as somebody would write it down. */
+/** Formats any value for people. */
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 const COLOURS = /\u001b\[[0-9;:]*m/g;
 
-/** What a tool has printed or given back, as text. Pictures in it are left out. */
+/** Returns the output or result of a tool as text, without images. */
 export function outputText(content: unknown): string {
   if (content === null || content === undefined) return "";
   if (typeof content === "string") return content.replace(COLOURS, "");
@@ -72,7 +72,7 @@ export interface Picture {
   blobId?: string | undefined;
 }
 
-/** The pictures in a content. Those with an address elsewhere are not fetched. */
+/** Returns the images in a content. External images are not loaded. */
 export function picturesIn(content: unknown): Picture[] {
   const all = Array.isArray(content) ? content : [content];
   return all.flatMap((each) => {

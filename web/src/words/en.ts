@@ -1,4 +1,4 @@
-// The page in English. Every other language has the same words: the type says so.
+// The texts of the page in English. The type makes sure that every language has all of them.
 
 export const en = {
   locale: "en",
@@ -94,7 +94,7 @@ export const en = {
   newTitle: "Nothing said yet",
   newHint: (agent: string) => (agent ? `Write to ${agent} below.` : "Write below."),
 
-  // the talk
+  // the conversation
   messages: "Messages",
   you: "You",
   rename: "Rename",
@@ -262,7 +262,7 @@ export const en = {
     wants: "The agent asks for permission",
   },
 
-  // the agent, beside the talk
+  // the panel of the agent
   beside: {
     title: "About the agent",
     titleOf: (agent: string) => `About ${agent}`,
@@ -296,7 +296,7 @@ export const en = {
     use: (server: string) => `Use ${server}`,
   },
 
-  // acting
+  // the dock
   message: "Message",
   placeholder: "Say something",
   placeholderBusy: "Say what comes next",

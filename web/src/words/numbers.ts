@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 
 export function duration(milliseconds: number): string {
   const seconds = milliseconds / 1000;

@@ -1,6 +1,6 @@
 import type { Words } from "./en";
 
-/** How long ago, in one short word. */
+/** Returns how long ago, as one short word. */
 export function ago(at: string, words: Words, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(at)) / 1000);
   if (seconds < 60) return words.ago.now;

@@ -1,17 +1,17 @@
 // Generated from schema/ by tools/generate.mjs: `make schema` writes it anew. Do not edit.
 
-/** A client frame was taken, and what it asks for is durable. */
+/** A client frame was accepted, and its effect is durable. */
 export interface Accepted {
   client_message_id?: string;
-  /** an answer: how the agent gets it */
+  /** an answer or a decision: how the agent gets it */
   delivered_as?: string;
-  /** this frame came before: the first answer again */
+  /** the frame was sent before: this repeats the first answer */
   duplicate?: boolean;
-  /** user.rewind: those that could not be */
+  /** user.rewind: the files that could not be restored */
   failed?: Array<string>;
-  /** user.rewind: the files that were put back, or would be */
+  /** user.rewind: the files that were restored, or would be */
   files?: Array<string>;
-  /** user.message: the queue had been held, and goes on now */
+  /** user.message: the queue was held, and resumes now */
   held?: boolean;
   /** session.set_max_thinking_tokens */
   max_thinking_tokens?: number;
@@ -21,9 +21,9 @@ export interface Accepted {
   model?: string;
   /** user.interrupt */
   outcome?: "requested" | "already_ended" | (string & {});
-  /** user.message: it waits under this id; user.queue: the item */
+  /** user.message: its id in the queue; user.queue: the queued message */
   queue_id?: string;
-  /** an answer: what it answers */
+  /** an answer or a decision: the request */
   request_id?: string;
   /** session.control: a ControlResult */
   result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
@@ -61,7 +61,7 @@ export interface AssistantChunk {
   payload: Chunk;
 }
 
-/** The turn is over. Exactly one for each turn; kept with the turn. */
+/** The turn has ended. Exactly one for each turn, stored with the turn. */
 export interface AssistantComplete {
   type: "assistant.complete";
   conversation_id: string;
@@ -91,7 +91,7 @@ export interface AssistantDiscarded {
   payload: Discarded;
 }
 
-/** A permission is asked for. Durable. */
+/** A request for a permission. Durable. */
 export interface AssistantPermissionRequest {
   type: "assistant.permission_request";
   conversation_id: string;
@@ -121,7 +121,7 @@ export interface AssistantRequestInput {
   payload: RequestInput;
 }
 
-/** A question or a permission has ended. Durable. */
+/** A question or a permission request has ended. Durable. */
 export interface AssistantRequestResolved {
   type: "assistant.request_resolved";
   conversation_id: string;
@@ -166,7 +166,7 @@ export interface AssistantToolCall {
   payload: ToolCall;
 }
 
-/** A tool runs. */
+/** Progress of a running tool. */
 export interface AssistantToolProgress {
   type: "assistant.tool_progress";
   conversation_id: string;
@@ -250,28 +250,28 @@ export interface Chunk {
   block_id: string;
   /** the agent's id of the model message */
   message_id: string;
-  /** the block's place in its message */
+  /** the position of the block in its message */
   index: number;
-  /** true: a piece of a block that grows; false: the whole block, finished */
+  /** true: a piece of a growing block; false: the whole block, finished */
   partial: boolean;
-  /** partial: what is new; snapshot: all so far; finished: all */
+  /** partial: the new text; snapshot: all so far; finished: all */
   text: string;
-  /** cut short */
+  /** ended before it was finished */
   aborted?: boolean;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: Blob;
   /** counts the pieces of a block from 1; on partials and snapshots */
   chunk_seq?: number;
-  /** the sources the words rest on */
+  /** the sources of the text */
   citations?: Array<unknown>;
-  /** the API failed and these words say so: `rate_limit`, ... */
+  /** the text reports this API error: `rate_limit`, ... */
   error?: string;
-  /** on a finished block, always */
+  /** always on a finished block */
   message_sequence?: number;
   model?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that wrote this */
   parent_tool_use_id?: string;
   /** all so far, up to chunk_seq */
   snapshot?: boolean;
@@ -303,7 +303,7 @@ export interface ContextUsed {
   percentage?: number;
 }
 
-/** The agent has done it, and this is what it says. */
+/** The agent has handled the control; the payload holds its result. */
 export interface ControlAck {
   type: "session.control.ack";
   conversation_id: string;
@@ -318,7 +318,7 @@ export interface ControlAck {
   payload: Accepted;
 }
 
-/** A turn was stopped. Durable. */
+/** A turn was interrupted. Durable. */
 export interface ConversationInterrupted {
   type: "conversation.interrupted";
   conversation_id: string;
@@ -333,9 +333,9 @@ export interface ConversationInterrupted {
   payload: Interrupted;
 }
 
-/** Something about the conversation changed. What is absent did not. */
+/** A change of the conversation. An absent field has not changed. */
 export interface ConversationNews {
-  /** empty: it has none any more */
+  /** empty: the title was removed */
   title?: string;
   totals?: Totals;
 }
@@ -355,12 +355,12 @@ export interface ConversationUpdated {
   payload: ConversationNews;
 }
 
-/** Blocks that were growing and will never be finished: take them away. */
+/** Blocks that were growing and will never be finished. A client removes them. */
 export interface Discarded {
   block_ids: Array<string>;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the tool call whose sub-agent spoke */
+  /** the tool call of the sub-agent that wrote them */
   parent_tool_use_id?: string;
   /** abandoned, restarted, replaced, turn_ended, stream_ended */
   reason?: string;
@@ -371,17 +371,17 @@ export interface Done {
   control: "done";
 }
 
-/** A client frame was refused, or the connection cannot go on. */
+/** A client frame was refused, or the connection must end. */
 export interface ErrorPayload {
   code: "AGENT_ERROR" | "AGENT_UNAVAILABLE" | "BUDGET_EXCEEDED" | "CHAT_PROTOCOL_DISABLED" | "CONVERSATION_CLOSED" | "CONVERSATION_INTERRUPTED" | "CONVERSATION_NOT_FOUND" | "DUPLICATE_INPUT_RESPONSE" | "FORBIDDEN" | "HEARTBEAT_TIMEOUT" | "IDEMPOTENCY_CONFLICT" | "INPUT_REQUIRED" | "INPUT_TIMEOUT" | "INTERNAL_ERROR" | "INVALID_FORMAT" | "INVALID_PAYLOAD" | "INVALID_QUESTION_ID" | "NOT_A_FORK_POINT" | "NOT_SUPPORTED" | "NO_PENDING_INPUT" | "PAYLOAD_TOO_LARGE" | "PROTOCOL_VERSION_UNSUPPORTED" | "QUEUE_ITEM_NOT_FOUND" | "RATE_LIMITED" | "STORAGE_UNAVAILABLE" | "TURN_QUEUE_FULL" | "UNAUTHORIZED" | "UNKNOWN_MESSAGE_TYPE" | (string & {});
-  /** what happened, in words */
+  /** an explanation for people */
   message: string;
-  /** the same frame, sent again later, may succeed */
+  /** a retry of the same frame may succeed later */
   retryable: boolean;
   what_to_do: string;
-  /** the frame that was refused; absent: none in particular */
+  /** the refused frame; absent: no single frame */
   client_message_id?: string;
-  /** particulars, by code */
+  /** details, by code */
   data?: Record<string, unknown>;
 }
 
@@ -396,7 +396,7 @@ export interface FileContent {
   size?: number;
 }
 
-/** The server is there. */
+/** The server is alive. */
 export interface HeartbeatAck {
   client_message_id?: string;
 }
@@ -411,7 +411,7 @@ export interface ImageContent {
   url?: string;
 }
 
-/** The answer is the question's one answer. */
+/** The answer was accepted; a question takes only one. */
 export interface InputResponseAck {
   type: "user.input_response.ack";
   conversation_id: string;
@@ -426,7 +426,7 @@ export interface InputResponseAck {
   payload: Accepted;
 }
 
-/** The stop is on its way; conversation.interrupted says what came of it. */
+/** The interrupt was accepted; conversation.interrupted reports its result. */
 export interface InterruptAck {
   type: "user.interrupt.ack";
   conversation_id: string;
@@ -507,7 +507,7 @@ export interface MessageAck {
   payload: Accepted;
 }
 
-/** Something this client missed. */
+/** An event that this client missed. */
 export interface MessageReplay {
   type: "message.replay";
   conversation_id: string;
@@ -584,24 +584,24 @@ export interface OtherBlock {
   block_id: string;
   /** the agent's id of the model message */
   message_id: string;
-  /** the block's place in its message */
+  /** the position of the block in its message */
   index: number;
-  /** true: a piece of a block that grows; false: the whole block, finished */
+  /** true: a piece of a growing block; false: the whole block, finished */
   partial: boolean;
-  /** cut short */
+  /** ended before it was finished */
   aborted?: boolean;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the block as JSON, where it is too large to be here */
+  /** the block as JSON, if it is too large for the frame */
   blob?: Blob;
   /** a content block */
   block?: unknown;
   /** counts the pieces of a block from 1; on partials and snapshots */
   chunk_seq?: number;
-  /** on a finished block, always */
+  /** always on a finished block */
   message_sequence?: number;
   model?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that wrote this */
   parent_tool_use_id?: string;
   /** all so far, up to chunk_seq */
   snapshot?: boolean;
@@ -642,7 +642,7 @@ export interface PermissionAsked {
   title?: string;
 }
 
-/** The decision is the request's one decision. */
+/** The decision was accepted; a request takes only one. */
 export interface PermissionResponseAck {
   type: "user.permission_response.ack";
   conversation_id: string;
@@ -714,15 +714,15 @@ export interface QueueItem {
   created_at?: string;
 }
 
-/** Something that was sent before. */
+/** An event that was sent before. */
 export interface Replay {
   /** null: the end of a turn, which has no number */
   message_sequence: number | null;
-  /** the frame as it was first sent, but for its sequence */
+  /** the frame as it was first sent, except for its sequence */
   event: ServerFrame;
 }
 
-/** Everything that was missed has been sent. */
+/** The replay is complete. */
 export interface ReplayComplete {
   /** the client has the log up to this number */
   through: number;
@@ -789,17 +789,17 @@ export interface RequestResolved {
   updated_input?: unknown;
 }
 
-/** The client's copy is not a part of this log: drop all of it. */
+/** The client's copy is not part of this log. The client must drop all of it. */
 export interface Reset {
-  /** another log, no such number, too much missed */
+  /** another log, unknown number, too many missed */
   reason: "epoch" | "beyond_head" | "tail" | (string & {});
-  /** the epoch to keep from now on */
+  /** the epoch to store from now on */
   epoch: string;
   /** the number of the first entry that follows */
   first: number;
 }
 
-/** The files were put back. */
+/** The files were restored. */
 export interface RewindAck {
   type: "user.rewind.ack";
   conversation_id: string;
@@ -822,7 +822,7 @@ export interface Rewound {
   failed?: Array<string>;
 }
 
-/** The first frame: this connection starts without a place in the log. */
+/** The first frame: the connection starts without a cursor in the log. */
 export interface SessionConnected {
   type: "session.connected";
   conversation_id: string;
@@ -852,7 +852,7 @@ export interface SessionError {
   payload: ErrorPayload;
 }
 
-/** The answer to session.heartbeat; the server also sends it by itself when it has been silent. */
+/** The answer to session.heartbeat; the server also sends it unasked after a time of silence. */
 export interface SessionHeartbeatAck {
   type: "session.heartbeat_ack";
   conversation_id: string;
@@ -867,13 +867,13 @@ export interface SessionHeartbeatAck {
   payload: HeartbeatAck;
 }
 
-/** Where this connection stands. */
+/** The position of this connection in the log. */
 export interface SessionInfo {
-  /** of this connection alone */
+  /** identifies this connection */
   connection_id: string;
-  /** of this user's client, over its connections */
+  /** identifies this user's client over all its connections */
   client_id: string;
-  /** this incarnation of the log */
+  /** identifies this incarnation of the log */
   epoch: string;
   /** the number of the first entry that this connection will get */
   first: number;
@@ -883,7 +883,7 @@ export interface SessionInfo {
   limits: Limits;
 }
 
-/** Everything that was missed has been sent. */
+/** The replay is complete. */
 export interface SessionReplayComplete {
   type: "session.replay_complete";
   conversation_id: string;
@@ -898,7 +898,7 @@ export interface SessionReplayComplete {
   payload: ReplayComplete;
 }
 
-/** The client's copy is void. */
+/** The client's copy is void and must be dropped. */
 export interface SessionReset {
   type: "session.reset";
   conversation_id: string;
@@ -913,7 +913,7 @@ export interface SessionReset {
   payload: Reset;
 }
 
-/** The first frame: this connection goes on after `last_sequence`. */
+/** The first frame: the connection continues after `last_sequence`. */
 export interface SessionResumed {
   type: "session.resumed";
   conversation_id: string;
@@ -928,7 +928,7 @@ export interface SessionResumed {
   payload: SessionInfo;
 }
 
-/** The small state, whole. */
+/** The complete state of the session. */
 export interface SessionState {
   type: "session.state";
   conversation_id: string;
@@ -943,7 +943,7 @@ export interface SessionState {
   payload: Status;
 }
 
-/** News about the session. Durable where it has a message_sequence. */
+/** An event about the session. Durable if it has a message_sequence. */
 export interface SessionSystemEvent {
   type: "session.system_event";
   conversation_id: string;
@@ -958,7 +958,7 @@ export interface SessionSystemEvent {
   payload: SystemNews;
 }
 
-/** The agent thinks that much from now on. */
+/** The limit of reasoning was changed. */
 export interface SetMaxThinkingTokensAck {
   type: "session.set_max_thinking_tokens.ack";
   conversation_id: string;
@@ -1041,20 +1041,20 @@ export interface Status {
   turn_id?: number;
 }
 
-/** Something about the session rather than in it. */
+/** An event about the session. */
 export interface SystemNews {
-  /** the agent's word: `init`, `status`, ...; ours: `plan`, `rewind` */
+  /** from the agent: `init`, `status`, ...; from the server: `plan`, `rewind` */
   subtype: string;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the agent's own message */
+  /** the agent's message */
   data?: unknown;
-  /** absent: worth telling, not worth keeping */
+  /** absent: the event is not stored */
   message_sequence?: number;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that sent this */
   parent_tool_use_id?: string;
   provider?: string;
-  /** for a person */
+  /** a text for people */
   text?: string;
 }
 
@@ -1074,26 +1074,26 @@ export interface Thinking {
   block_id: string;
   /** the agent's id of the model message */
   message_id: string;
-  /** the block's place in its message */
+  /** the position of the block in its message */
   index: number;
-  /** true: a piece of a block that grows; false: the whole block, finished */
+  /** true: a piece of a growing block; false: the whole block, finished */
   partial: boolean;
-  /** partial: what is new; snapshot: all so far; finished: all */
+  /** partial: the new text; snapshot: all so far; finished: all */
   text: string;
-  /** cut short */
+  /** ended before it was finished */
   aborted?: boolean;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: Blob;
   /** counts the pieces of a block from 1; on partials and snapshots */
   chunk_seq?: number;
-  /** on a finished block, always */
+  /** always on a finished block */
   message_sequence?: number;
   model?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that wrote this */
   parent_tool_use_id?: string;
-  /** reasoning that may only be handed back, not read */
+  /** encrypted reasoning: can be sent back to the model, but not read */
   redacted?: string;
   /** proof of origin */
   signature?: string;
@@ -1101,56 +1101,56 @@ export interface Thinking {
   snapshot?: boolean;
 }
 
-/** A call of a tool. */
+/** A tool call. */
 export interface ToolCall {
   /** the message's id and the index, or a tool call's id */
   block_id: string;
   /** the agent's id of the model message */
   message_id: string;
-  /** the block's place in its message */
+  /** the position of the block in its message */
   index: number;
-  /** true: a piece of a block that grows; false: the whole block, finished */
+  /** true: a piece of a growing block; false: the whole block, finished */
   partial: boolean;
   /** the agent's own id of the call */
   tool_use_id: string;
   tool_name: string;
-  /** cut short */
+  /** ended before it was finished */
   aborted?: boolean;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the arguments, where they are too large to be here */
+  /** the arguments, if they are too large for the frame */
   blob?: Blob;
   /** counts the pieces of a block from 1; on partials and snapshots */
   chunk_seq?: number;
   /** finished: the arguments */
   input?: unknown;
-  /** partial: more JSON text; finished: what is no JSON */
+  /** partial: more JSON text; finished: input that is not valid JSON */
   input_text?: string;
-  /** on a finished block, always */
+  /** always on a finished block */
   message_sequence?: number;
   model?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that wrote this */
   parent_tool_use_id?: string;
   /** all so far, up to chunk_seq */
   snapshot?: boolean;
-  /** a family a front end can switch on: `CLAUDE_READ`, `MCP`, ... */
+  /** a category for the front end: `CLAUDE_READ`, `MCP`, ... */
   tool_type?: string;
 }
 
-/** A tool still runs. */
+/** Progress of a running tool. */
 export interface ToolProgressed {
   tool_use_id: string;
   /** that sub-agent's id */
   agent_id?: string;
   elapsed_seconds?: number;
-  /** what it printed since the last one */
+  /** the output since the last progress */
   output?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that made the call */
   parent_tool_use_id?: string;
   tool_name?: string;
 }
 
-/** What a tool call, or a question, gave back. It joins the call by tool_use_id. */
+/** The result of a tool call or of a question. `tool_use_id` names the call. */
 export interface ToolResult {
   tool_use_id: string;
   is_error: boolean;
@@ -1159,13 +1159,13 @@ export interface ToolResult {
   message_sequence: number;
   /** that sub-agent's id */
   agent_id?: string;
-  /** the whole content, where `content` is only its beginning */
+  /** the whole content, if `content` is only its beginning */
   blob?: Blob;
-  /** the tool's structured result, where the agent gives one */
+  /** the tool's structured result, if the agent provides one */
   details?: unknown;
-  /** the details, where they are too large to be here */
+  /** the details, if they are too large for the frame */
   details_blob?: Blob;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call of the sub-agent that made the call */
   parent_tool_use_id?: string;
 }
 
@@ -1207,18 +1207,18 @@ export interface TurnError {
   message: string;
 }
 
-/** A turn begins, or goes on after its question was answered. */
+/** A turn starts, or resumes after its question was answered. */
 export interface TurnStart {
   turn_id: number;
-  /** a message, the agent by itself, or an answer */
+  /** a message, the agent itself, or an answer */
   origin: "user" | "agent" | "resume" | (string & {});
-  /** what that message's sender calls it */
+  /** the sender's id of that message */
   client_message_id?: string;
-  /** the queued message that it takes up */
+  /** the queued message that the turn takes */
   queue_id?: string;
 }
 
-/** A turn begins, or goes on. */
+/** A turn starts, or resumes. */
 export interface TurnStarted {
   type: "turn.started";
   conversation_id: string;
@@ -1233,7 +1233,7 @@ export interface TurnStarted {
   payload: TurnStart;
 }
 
-/** A frame of a type this version does not know. A client passes over it. */
+/** A frame of a type that this version does not know. A client ignores it. */
 export interface UnknownFrame {
   type: "unknown";
   originalType: string;
@@ -1252,7 +1252,7 @@ export interface Usage {
   output_tokens?: number;
 }
 
-/** What was said to the agent. Durable. */
+/** A message to the agent. Durable. */
 export interface UserMessage {
   type: "user.message";
   conversation_id: string;
@@ -1267,7 +1267,7 @@ export interface UserMessage {
   payload: UserWords;
 }
 
-/** What was said to the agent, by a person or, marked so, by somebody else. */
+/** A message to the agent, from a person or, as `origin` says, from another source. */
 export interface UserWords {
   content: Array<Content>;
   message_sequence: number;
@@ -1275,15 +1275,15 @@ export interface UserWords {
   agent_id?: string;
   /** the user who sent it */
   by?: string;
-  /** what its sender calls it */
+  /** the sender's id of the message */
   client_message_id?: string;
-  /** whose words these are */
+  /** the source of the message */
   origin?: "user" | "tool" | "synthetic" | "replay" | "interrupt" | "agent" | (string & {});
-  /** the tool call whose sub-agent was told this */
+  /** the tool call of the sub-agent that got this message */
   parent_tool_use_id?: string;
 }
 
-/** Nothing, but a sign of life. */
+/** An empty payload. */
 export interface Beat {
 }
 
@@ -1292,7 +1292,7 @@ export interface ContextUsage {
   control: "context_usage";
 }
 
-/** Ask something of the agent beside the talk. It is woken up for it if it sleeps. */
+/** Sends a control to the agent, outside of the turns. Starts the agent if it does not run. */
 export interface ControlCommand {
   type: "session.control";
   /** one of capabilities.controls */
@@ -1300,21 +1300,21 @@ export interface ControlCommand {
   client_message_id?: string | null;
 }
 
-/** A sign of life. */
+/** Tells the server that the client is alive. */
 export interface Heartbeat {
   type: "session.heartbeat";
   client_message_id?: string | null;
   payload?: Beat;
 }
 
-/** Answer a question. */
+/** Answers a question. */
 export interface InputResponse {
   type: "user.input_response";
   payload: QuestionAnswer;
   client_message_id?: string | null;
 }
 
-/** Stop the running turn. */
+/** Interrupts the running turn. */
 export interface Interrupt {
   type: "user.interrupt";
   payload: Stop;
@@ -1351,37 +1351,37 @@ export interface McpToggle {
   enabled: boolean;
 }
 
-/** Use another model from the next turn on. */
+/** The model to use from the next turn on. */
 export interface ModelChoice {
   /** null: the agent's default */
   model: string | null;
 }
 
-/** Something to say to the agent. */
+/** A message to the agent. */
 export interface NewMessage {
-  /** words, or words, pictures and files in their order */
+  /** text, or a list of text, images and files */
   content: string | Array<SentText | SentImage | SentFile>;
 }
 
-/** Leave, or not. */
+/** The decision on a permission request. */
 export interface PermissionChoice {
   request_id: string;
   decision: "allow" | "deny";
-  /** deny: told to the agent */
+  /** deny: the reason, passed on to the agent */
   reason?: string | null;
-  /** allow: those of the request's suggestions that hold from now on */
+  /** allow: those of the request's suggestions that apply from now on */
   remember?: Array<unknown>;
-  /** allow: run this instead of what was shown */
+  /** allow: run the tool with this input instead */
   updated_input?: unknown;
 }
 
-/** Ask more often, or less. */
+/** The permission mode: how often the agent asks before it runs a tool. */
 export interface PermissionModeChoice {
   /** one of capabilities.permission_modes */
   mode: string;
 }
 
-/** Allow or deny what the agent wants to run. */
+/** Allows or denies a tool call that needs a permission. */
 export interface PermissionResponse {
   type: "user.permission_response";
   payload: PermissionChoice;
@@ -1391,53 +1391,53 @@ export interface PermissionResponse {
 /** The answer to a question. */
 export interface QuestionAnswer {
   question_id: string;
-  /** words; or by question id, a list for several options */
+  /** text, or by question id; a list if multi-select */
   answer: string | Record<string, string | Array<string>>;
-  /** wake the agent for it, if its process has ended */
+  /** start the agent again for the answer, if its process has ended */
   resume_task?: boolean;
 }
 
-/** Change the queue. */
+/** A change of the queue. */
 export interface QueueChange {
   action: "move" | "remove" | "replace" | "resume";
-  /** move: the message it goes before; absent: to the end */
+  /** move: the message to move it before; absent: move it to the end */
   before?: string | null;
-  /** replace: what it says now */
+  /** replace: the new content */
   content?: string | Array<SentText | SentImage | SentFile> | null;
-  /** the message; not for resume */
+  /** the queued message; not for resume */
   queue_id?: string | null;
 }
 
-/** Remove, replace or move a message that waits, or let a held queue go on. */
+/** Removes, replaces or moves a queued message, or resumes a held queue. */
 export interface QueueCommand {
   type: "user.queue";
   payload: QueueChange;
   client_message_id?: string | null;
 }
 
-/** Put files back. */
+/** Restores files to their content before a message. */
 export interface Rewind {
   type: "user.rewind";
   payload: RewindTo;
   client_message_id?: string | null;
 }
 
-/** Put the files back as they were before a message. The log is never cut. */
+/** The message before which the files are restored. The log itself stays as it is. */
 export interface RewindTo {
-  /** of a user.message */
+  /** the number of a user.message */
   message_sequence: number;
-  /** only say which files would change */
+  /** only report which files would change */
   dry_run?: boolean;
 }
 
-/** Say something to the agent. It starts a turn, or waits for its turn. */
+/** Sends a message to the agent. It starts a turn, or is queued. */
 export interface SendMessage {
   type: "user.message";
   payload: NewMessage;
   client_message_id?: string | null;
 }
 
-/** Content that was given to the server before, by reference. */
+/** A reference to content that was uploaded to the server before. */
 export interface SentBlob {
   blob_id: string;
   /** the server always says; a client need not */
@@ -1446,18 +1446,18 @@ export interface SentBlob {
   size?: number | null;
 }
 
-/** A file, named but not included. */
+/** A reference to a file by its name. */
 export interface SentFile {
   type: "file_ref";
   path: string;
-  /** its content, where that is given along */
+  /** the content of the file, if it was uploaded */
   blob?: SentBlob | null;
   mime_type?: string | null;
   /** bytes */
   size?: number | null;
 }
 
-/** A picture: in a blob, inline, or by address. */
+/** An image: in a blob, inline, or by URL. */
 export interface SentImage {
   type: "image";
   blob?: SentBlob | null;
@@ -1467,42 +1467,42 @@ export interface SentImage {
   url?: string | null;
 }
 
-/** Words. */
+/** Text. */
 export interface SentText {
   type: "text";
   text: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: SentBlob | null;
   /** the sources the words rest on, as the agent gave them */
   citations?: Array<unknown> | null;
 }
 
-/** Choose how much the agent may think before it answers. */
+/** Sets how much the agent may reason before it answers. */
 export interface SetMaxThinkingTokens {
   type: "session.set_max_thinking_tokens";
   payload: ThinkingChoice;
   client_message_id?: string | null;
 }
 
-/** Choose the model. */
+/** Sets the model. */
 export interface SetModel {
   type: "session.set_model";
   payload: ModelChoice;
   client_message_id?: string | null;
 }
 
-/** Choose how much the agent may do without asking. */
+/** Sets the permission mode: how much the agent may do without asking. */
 export interface SetPermissionMode {
   type: "session.set_permission_mode";
   payload: PermissionModeChoice;
   client_message_id?: string | null;
 }
 
-/** Stop a turn. */
+/** The turn to interrupt. */
 export interface Stop {
-  /** a stop that comes late must not end the next turn */
+  /** a late command must not stop the next turn */
   turn_id: number;
-  /** what becomes of the messages that wait */
+  /** what happens to the queued messages */
   queue?: "clear" | "continue" | "hold";
 }
 
@@ -1513,9 +1513,9 @@ export interface StopTask {
   task_id: string;
 }
 
-/** Think more, or less. */
+/** The limit of reasoning in each turn. */
 export interface ThinkingChoice {
-  /** 0: not at all; null: as it began */
+  /** 0: none; null: the initial value */
   max_thinking_tokens: number | null;
 }
 
@@ -1601,11 +1601,11 @@ export interface RpcAssistantMessage {
   type: "assistant";
   message: RpcMessageContent;
   provider: string;
-  /** cut short by an interrupt */
+  /** ended early by an interrupt */
   aborted?: boolean;
-  /** the sub-agent's */
+  /** the id of the sub-agent */
   agent_id?: string;
-  /** the API failed and these words say so */
+  /** the message reports this API error */
   error?: string;
   parent_tool_use_id?: string;
 }
@@ -1615,39 +1615,39 @@ export interface RpcContentBlockDeltaEvent {
   type: "content_block_delta";
   index: number;
   delta: RpcDelta;
-  /** where it is a tool's output: its message may be over by then */
+  /** on a tool's output, because the tool's message may have ended */
   tool_use_id?: string;
 }
 
-/** A block begins. */
+/** A block starts. */
 export interface RpcContentBlockStartEvent {
   type: "content_block_start";
   index: number;
   content_block: RpcBlock;
 }
 
-/** A block ended. */
+/** A block has ended. */
 export interface RpcContentBlockStopEvent {
   type: "content_block_stop";
   index: number;
 }
 
-/** Something failed. */
+/** An error. */
 export interface RpcErrorMessage {
   type: "error";
   message: string;
   provider: string;
-  /** the agent's word for it: `api_error`, ... */
+  /** the agent's code: `api_error`, ... */
   code?: string;
 }
 
-/** A picture. */
+/** An image. */
 export interface RpcImageBlock {
   type: "image";
   source: RpcImageSource;
 }
 
-/** Where a picture is, as the Messages API says it. */
+/** The source of an image, as in the Messages API. */
 export interface RpcImageSource {
   /** base64 or url */
   type: string;
@@ -1662,17 +1662,17 @@ export interface RpcInputJsonDelta {
   partial_json: string;
 }
 
-/** A message's body. `content` may be null or missing where a message only begins. */
+/** The content of a message. `content` may be null or missing when the message starts. */
 export interface RpcMessageContent {
   content?: Array<RpcBlock>;
-  /** the agent's message id; frames with one id are one message */
+  /** the agent's message id; frames with the same id are one message */
   id?: string;
-  /** the place of the first of these blocks in the whole message */
+  /** the position of the first of these blocks in the whole message */
   index?: number;
   model?: string;
 }
 
-/** What changed about the message itself. */
+/** Changes of the message itself. */
 export interface RpcMessageDelta {
   stop_reason: string | null;
 }
@@ -1684,13 +1684,13 @@ export interface RpcMessageDeltaEvent {
   usage?: Usage;
 }
 
-/** A message begins. */
+/** A message starts. */
 export interface RpcMessageStartEvent {
   type: "message_start";
   message?: RpcMessageContent;
 }
 
-/** A message ended. Its blocks from `discarded_from` on were abandoned: drop them. */
+/** A message has ended. A client drops its blocks from `discarded_from` on. */
 export interface RpcMessageStopEvent {
   type: "message_stop";
   /** drop the blocks from this index on */
@@ -1703,7 +1703,7 @@ export interface RpcOutputDelta {
   output: string;
 }
 
-/** A turn's end and its figures. */
+/** The end of a turn, and its figures. */
 export interface RpcResultMessage {
   type: "result";
   subtype: string;
@@ -1713,10 +1713,10 @@ export interface RpcResultMessage {
   num_turns: number;
   session_id: string;
   provider: string;
-  /** this turn */
+  /** of this turn */
   cost_usd?: number;
   errors?: Array<string>;
-  /** this turn, by model */
+  /** of this turn, by model */
   model_usage?: Record<string, ModelUsage>;
   result?: string;
   stop_reason?: string;
@@ -1724,11 +1724,11 @@ export interface RpcResultMessage {
   terminal_reason?: string;
   /** since the agent process started */
   total_cost_usd?: number;
-  /** this turn */
+  /** of this turn */
   usage?: Usage;
 }
 
-/** A message as it grows. */
+/** An event of a growing message. */
 export interface RpcStreamEvent {
   type: "stream_event";
   /** `evt-{stream}-{n}` */
@@ -1736,22 +1736,22 @@ export interface RpcStreamEvent {
   session_id: string;
   event: RpcStreamEventData;
   provider: string;
-  /** the sub-agent's */
+  /** the id of the sub-agent */
   agent_id?: string;
   parent_tool_use_id?: string;
 }
 
-/** News about the session; only for a connection that asks for it. */
+/** An event about the session, only for connections that ask for it. */
 export interface RpcSystemMessage {
   type: "system";
   subtype: string;
   session_id: string;
   provider: string;
-  /** the agent's own message, untouched */
+  /** the agent's message, unchanged */
   data?: unknown;
 }
 
-/** Words. */
+/** Text. */
 export interface RpcTextBlock {
   type: "text";
   text: string;
@@ -1768,7 +1768,7 @@ export interface RpcTextDelta {
 export interface RpcThinkingBlock {
   type: "thinking";
   thinking: string;
-  /** reasoning that may only be handed back, not read */
+  /** encrypted reasoning: can be sent back to the model, but not read */
   redacted?: string;
   signature?: string;
 }
@@ -1779,7 +1779,7 @@ export interface RpcThinkingDelta {
   thinking: string;
 }
 
-/** What a tool gave back. */
+/** The result of a tool call. */
 export interface RpcToolResultBlock {
   type: "tool_result";
   tool_use_id: string;
@@ -1787,21 +1787,21 @@ export interface RpcToolResultBlock {
   is_error?: boolean;
 }
 
-/** A call of a tool. */
+/** A tool call. */
 export interface RpcToolUseBlock {
   type: "tool_use";
   id: string;
   toolName: string;
-  /** a family to switch on: `CLAUDE_READ`, `MCP`, ... */
+  /** a category for the front end: `CLAUDE_READ`, `MCP`, ... */
   toolType: string;
-  /** null while it still streams in */
+  /** null while it streams */
   input?: unknown;
-  /** the streamed input, where it is not valid JSON */
+  /** the streamed input, if it is not valid JSON */
   input_text?: string;
   status?: "completed" | "failed" | "in_progress";
 }
 
-/** A delta of a kind this version does not know. */
+/** A delta of a type that this version does not know. */
 export interface RpcUnknownDelta {
   type: "unknown";
   /** the tag it came with */
@@ -1810,7 +1810,7 @@ export interface RpcUnknownDelta {
   data: unknown;
 }
 
-/** A message of a type this version does not know. */
+/** A message of a type that this version does not know. */
 export interface RpcUnknownMessage {
   type: "unknown";
   /** the tag it came with */
@@ -1819,7 +1819,7 @@ export interface RpcUnknownMessage {
   data: unknown;
 }
 
-/** A stream event of a kind this version does not know. */
+/** A stream event of a type that this version does not know. */
 export interface RpcUnknownStreamEvent {
   type: "unknown";
   /** the tag it came with */
@@ -1828,19 +1828,19 @@ export interface RpcUnknownStreamEvent {
   data: unknown;
 }
 
-/** Something said to the model; a tool's result comes as one of these, alone. */
+/** A message to the model. A tool's result is sent alone, as one of these. */
 export interface RpcUserMessage {
   type: "user";
   message: RpcMessageContent;
   provider: string;
-  /** the sub-agent's */
+  /** the id of the sub-agent */
   agent_id?: string;
   /** said in an earlier turn */
   isReplay?: boolean;
   /** said by the agent, not a person */
   isSynthetic?: boolean;
   parent_tool_use_id?: string;
-  /** the agent's id of this very frame */
+  /** the agent's id of this frame */
   uuid?: string;
 }
 
@@ -1880,93 +1880,93 @@ export interface WebSearchBlock {
   results?: unknown;
 }
 
-/** A picture that was given to the server before: too large for a frame, or used again. */
+/** An image that was uploaded before, because it is too large for a frame or is used again. */
 export interface RpcBlobSource {
   type: "blob";
   blob_id: string;
 }
 
-/** Come into a conversation: one that exists, or a new one. */
+/** Opens a conversation: an existing one, or a new one. */
 export interface RpcConnect {
   client_message_id?: string | null;
-  /** one that exists; absent: a new one */
+  /** an existing conversation; absent: create one */
   conversation?: string | null;
-  /** where the agent works */
+  /** the agent's working directory */
   cwd?: string | null;
-  /** the log that this number is of */
+  /** the epoch of the log that this number belongs to */
   epoch?: string | null;
   /** whether `stream_event` messages are sent */
   include_partial_messages?: boolean;
-  /** of it, everything up to this number is known */
+  /** the client has all entries up to this number */
   last_sequence?: number;
   model?: string | null;
-  /** the agent's own */
+  /** options of the agent */
   options?: Record<string, unknown>;
   permission_mode?: string | null;
-  /** the agent; absent: the server's usual one */
+  /** the agent; absent: the server's default */
   provider?: string | null;
-  /** go on with this session of the agent's own */
+  /** continue this session of the agent */
   resume?: string | null;
   /** whether `system` messages are sent */
   system_messages?: boolean;
   system_prompt?: string | null;
-  /** of it, no more than the newest so many entries */
+  /** replay at most this many of the newest entries */
   tail?: number | null;
   title?: string | null;
-  /** what becomes of a running tool's output */
+  /** how to send the output of a running tool */
   tool_progress?: "off" | "output_delta" | "text_delta";
 }
 
-/** Leave the conversation. Whatever runs in it goes on; this connection can `connect` again. */
+/** Leaves the conversation, which goes on. The connection can call `connect` again. */
 export interface RpcDisconnect {
 }
 
-/** What may be asked of an agent. */
+/** Returns the features of an agent. */
 export interface RpcGetCapabilities {
-  /** absent: of this conversation's, else of the usual one */
+  /** absent: of this conversation, else the default */
   provider?: string | null;
 }
 
-/** The agent's slash commands. */
+/** Returns the agent's slash commands. */
 export interface RpcGetCommands {
 }
 
-/** How full the agent's context is, and of what. */
+/** Returns how much of the agent's context is used, by category. */
 export interface RpcGetContextUsage {
 }
 
-/** The newest messages of this conversation. */
+/** Returns the newest messages of this conversation. */
 export interface RpcGetHistory {
 }
 
-/** The conversations that there are, the newest first. */
+/** Returns the list of conversations, the newest first. */
 export interface RpcGetHistorySessions {
   archived?: boolean;
   limit?: number;
   offset?: number;
 }
 
-/** How the agent's MCP servers are. */
+/** Returns the status of the agent's MCP servers. */
 export interface RpcGetMcpStatus {
 }
 
-/** The models that may be chosen. */
+/** Returns the available models. */
 export interface RpcGetModels {
 }
 
-/** A picture. */
+/** An image. */
 export interface RpcGivenImage {
   type: "image";
   source: RpcInlineSource | RpcUrlSource | RpcBlobSource;
 }
 
-/** Words. */
+/** Text. */
 export interface RpcGivenText {
   type: "text";
   text: string;
 }
 
-/** A picture in the frame itself. */
+/** An image inside of the frame. */
 export interface RpcInlineSource {
   type: "base64";
   media_type: string;
@@ -1974,21 +1974,21 @@ export interface RpcInlineSource {
   data: string;
 }
 
-/** Stop a turn. */
+/** Interrupts a turn. */
 export interface RpcInterrupt {
-  /** what becomes of what waits */
+  /** what happens to the queued messages */
   queue?: "clear" | "continue" | "hold";
-  /** absent: the one that runs now */
+  /** absent: the running turn */
   turn_id?: number | null;
 }
 
-/** A page of a conversation's messages. Without `after` and `before` the newest. */
+/** Returns a page of a conversation's messages; without `after` and `before` the newest. */
 export interface RpcLoadHistory {
-  /** only those with a greater number */
+  /** only entries with a greater number */
   after?: number | null;
-  /** only those with a smaller one */
+  /** only entries with a smaller number */
   before?: number | null;
-  /** absent: this one */
+  /** absent: the conversation of this connection */
   conversation?: string | null;
   limit?: number;
 }
@@ -1996,21 +1996,21 @@ export interface RpcLoadHistory {
 /** The result of `requestPermission`. */
 export interface RpcPermissionReply {
   decision: "allow" | "deny";
-  /** deny: told to the agent */
+  /** deny: the reason, passed on to the agent */
   reason?: string | null;
-  /** allow: those of the request's suggestions that hold from now on */
+  /** allow: those of the request's suggestions that apply from now on */
   remember?: Array<unknown>;
-  /** allow: run this instead of what was shown */
+  /** allow: run the tool with this input instead */
   updated_input?: unknown;
 }
 
-/** Say something to the agent. Streams its turn: the `result` message comes last. */
+/** Sends a message to the agent. Streams its turn: the `result` message comes last. */
 export interface RpcQuery {
   prompt: string;
   client_message_id?: string | null;
 }
 
-/** The same with words and pictures, in their order. */
+/** Sends a message of text and images, in their order. */
 export interface RpcQueryWithContent {
   content: Array<RpcGivenText | RpcGivenImage>;
   client_message_id?: string | null;
@@ -2018,96 +2018,96 @@ export interface RpcQueryWithContent {
 
 /** The result of `askUserQuestion`. */
 export interface RpcQuestionReply {
-  /** words; or by question id, a list for several options */
+  /** text, or by question id; a list if multi-select */
   answer: string | Record<string, string | Array<string>>;
-  /** wake the agent for it, if its process has ended */
+  /** start the agent again for the answer, if its process has ended */
   resume_task?: boolean;
 }
 
-/** Connect the agent to one of its MCP servers again. */
+/** Reconnects the agent to one of its MCP servers. */
 export interface RpcReconnectMcp {
   server: string;
 }
 
-/** Put the files back as they were before a message. The log is never cut. */
+/** Restores files to their content before a message. The log itself stays as it is. */
 export interface RpcRewindFiles {
-  /** of a `user` message */
+  /** the number of a `user` message */
   sequence: number;
-  /** only say which files would change */
+  /** only report which files would change */
   dry_run?: boolean;
 }
 
-/** Think more, or less. */
+/** Sets the limit of reasoning in each turn. */
 export interface RpcSetMaxThinkingTokens {
-  /** 0: not at all; null: as it began */
+  /** 0: none; null: the initial value */
   max_thinking_tokens: number | null;
 }
 
-/** Use another model from now on. */
+/** Sets the model from now on. */
 export interface RpcSetModel {
   /** null: the agent's default */
   model: string | null;
 }
 
-/** Ask more often, or less. */
+/** Sets the permission mode: how often the agent asks before it runs a tool. */
 export interface RpcSetPermissionMode {
   /** one of the capabilities' permission_modes */
   mode: string;
 }
 
-/** End what works in the background. */
+/** Stops a background task. */
 export interface RpcStopTask {
   /** one of the state's `background_tasks` */
   task_id: string;
 }
 
-/** Switch one of the agent's MCP servers on or off, in this conversation and for good. */
+/** Enables or disables one of the agent's MCP servers, permanently for this conversation. */
 export interface RpcToggleMcp {
   server: string;
   enabled: boolean;
 }
 
-/** A picture by its address. */
+/** An image by its URL. */
 export interface RpcUrlSource {
   type: "url";
   url: string;
 }
 
-/** The result of `query` and `queryWithContent`: what was said is safe. */
+/** The result of `query` and `queryWithContent`: the message is stored. */
 export interface RpcAccepted {
-  /** this query came before, and was not taken twice */
+  /** the call is a repeat, and was not executed again */
   duplicate?: boolean;
-  /** the queue had been held, and goes on now */
+  /** the queue was held, and resumes now */
   held?: boolean;
-  /** it waits under this id */
+  /** its id in the queue */
   queue_id?: string;
   /** the turn that it started */
   turn_id?: number;
 }
 
-/** The one answer to a call. The one of the two that is not used is null. */
+/** The answer to a call. Either `result` or `error` is null. */
 export interface RpcAnswer {
-  /** null: no call in particular; the connection may be about to close */
+  /** null: not about one call; the connection may be about to close */
   id: string | null;
   result: RpcCapabilities | RpcConnected | RpcAccepted | RpcStopped | RpcHistory | RpcSessions | unknown;
   error: RpcError | null;
 }
 
-/** A call is taken back: somebody else has answered, or it does not matter any more. */
+/** The server withdraws a call: another client has answered, or the request is obsolete. */
 export interface RpcCancel {
   type: "cancel";
   id: string;
 }
 
-/** What may be asked for. A front end offers nothing else. */
+/** The available features. A front end offers only these. */
 export interface RpcCapabilities {
   /** the agent */
   provider: string;
-  /** those that will not be refused with NOT_SUPPORTED */
+  /** methods that are not refused with NOT_SUPPORTED */
   methods: Array<string>;
-  /** `queryWithContent` may hold pictures */
+  /** whether `queryWithContent` accepts images */
   images?: boolean;
-  /** for `setModel`, where the agent lists them */
+  /** for `setModel`, if the agent lists them */
   models?: Array<string>;
   /** for `connect` */
   options?: Array<string>;
@@ -2115,7 +2115,7 @@ export interface RpcCapabilities {
   permission_modes?: Array<string>;
 }
 
-/** No more comes under this id. */
+/** The stream of this call has ended. */
 export interface RpcComplete {
   type: "complete";
   id: string;
@@ -2124,44 +2124,44 @@ export interface RpcComplete {
 /** The result of `connect`. */
 export interface RpcConnected {
   conversation: string;
-  /** this incarnation of the log */
+  /** identifies this incarnation of the log */
   epoch: string;
   /** the number of the first entry that this connection will get */
   first: number;
   /** the number of the newest entry; 0: none yet */
   head: number;
-  /** `last_sequence` was accepted: what follows goes on from there */
+  /** whether `last_sequence` was accepted: the stream continues from it */
   resumed: boolean;
   capabilities: RpcCapabilities;
-  /** as it is now */
+  /** the current status */
   status: Status;
-  /** of a client's frame */
+  /** maximum size of a client's frame */
   max_frame_bytes: number;
-  /** messages that may wait */
+  /** maximum length of the queue */
   max_queue: number;
   /** the server is never silent for longer */
   heartbeat_seconds: number;
   connection_id: string;
-  /** why what the client has is void: drop all of it */
+  /** why the client's copy is void and must be dropped */
   reset?: string;
-  /** the agent's own session, where it is known */
+  /** the agent's own session id, if known */
   session_id?: string;
 }
 
-/** Why not. */
+/** Why a call failed. */
 export interface RpcError {
   /** one of the error codes of protocol v2 */
   code: string;
-  /** what happened, in words */
+  /** an explanation for people */
   message: string;
-  /** the same call, made again later, may succeed */
+  /** a retry of the same call may succeed later */
   retryable: boolean;
   what_to_do: string;
-  /** particulars, by code */
+  /** details, by code */
   data?: Record<string, unknown>;
 }
 
-/** The server is there; it says so when it has been silent. */
+/** The server is alive; sent after a time of silence. */
 export interface RpcHeartbeat {
   type: "heartbeat";
   id?: null;
@@ -2173,9 +2173,9 @@ export interface RpcHistory {
   /** the number of the newest entry */
   head: number;
   epoch: string;
-  /** the number of the first entry of this page; null: it is empty */
+  /** the number of the first entry of this page; null: the page is empty */
   first: number | null;
-  /** that of the last one */
+  /** the number of the last entry of this page */
   last: number | null;
 }
 
@@ -2187,7 +2187,7 @@ export interface RpcKept {
   turn_id?: number;
 }
 
-/** The server calls the client: something waits for a person. */
+/** The server calls the client: a request waits for a person. */
 export interface RpcServerCall {
   /** `srv-N` */
   id: string;
@@ -2206,7 +2206,7 @@ export interface RpcSessionSummary {
   running: boolean;
   archived?: boolean;
   cwd?: string;
-  /** the agent's own session */
+  /** the agent's own session id */
   session_id?: string;
   title?: string;
 }
@@ -2222,14 +2222,14 @@ export interface RpcStopped {
   outcome: "already_ended" | "requested";
 }
 
-/** A message that a call led to. */
+/** A message in the stream of a call. */
 export interface RpcStream {
   type: "stream";
   id: string;
   data: RpcMessage;
-  /** its number in the log, where it is kept there */
+  /** its number in the log, if it is stored */
   sequence?: number;
-  /** on what is kept, and on a `result`: the turn that it is of */
+  /** the turn, for stored messages and for `result` */
   turn_id?: number;
 }
 

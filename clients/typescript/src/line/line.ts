@@ -1,16 +1,16 @@
-// A line to the server: one WebSocket after the other, until connecting again cannot help any more.
-// When to come back is told in docs/protocol/v2.md, section 9.
+// A connection to the server that reconnects: one WebSocket after the other, until reconnecting
+// cannot help. The rules for reconnecting are in docs/protocol/v2.md, section 9.
 import { Refused } from "../errors.js";
 import type { Socket, Transport } from "./transport.js";
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 30_000;
-/** After so long, a connection counts as a good one. */
+/** Milliseconds after which a connection counts as stable. */
 const LASTED = 5_000;
-/** For so long, a connection may be on its way. */
+/** Timeout of connecting in milliseconds. */
 const PATIENCE = 15_000;
 
-/** What opens one connection. */
+/** The parameters of one connection. */
 export interface Opening {
   address: string;
   protocols: string[];
@@ -18,24 +18,26 @@ export interface Opening {
 }
 
 export interface LineEvents {
-  /** Where to connect to, and as whom. */
+  /** Returns the address and the credentials of the next connection. */
   opening(): Promise<Opening>;
   open(): void;
   message(text: string): void;
-  /** The connection was lost; another one follows. */
+  /** The connection was lost; the line reconnects. */
   lost(): void;
-  /** It has ended for good. */
+  /** The line has ended permanently. */
   closed(code: number): void;
-  /** Nothing was heard for a while: say something that has an answer. */
+  /** The server was silent for a while: send a command that has an answer. */
   beat(): void;
 }
 
-/** Whether connecting again can help after this close code. */
+/** Whether reconnecting can help after this close code. */
 export function mayReconnect(code: number): boolean {
   return code < 4500 || code > 4999;
 }
 
-/** The next pause after one of this length; a connection that lasted begins anew. */
+/**
+ * Returns the pause after one of this length: doubles it, or resets it after a stable connection.
+ */
 export function nextPause(last: number, lasted: boolean): number {
   return lasted ? 0 : Math.min(Math.max(last * 2, FIRST_PAUSE), LONGEST_PAUSE);
 }
@@ -44,7 +46,7 @@ export class Line {
   #socket: Socket | undefined;
   #isUp = false;
   #isWanted = false;
-  /** Counts connections, so that a late word of an old one is not heard. */
+  /** Counts connections, so that late events of an old one are ignored. */
   #round = 0;
   #pause = 0;
   #least = 0;
@@ -62,7 +64,7 @@ export class Line {
     this.#on = on;
   }
 
-  /** Connect, and stay connected. */
+  /** Connects, and stays connected. */
   open(): void {
     if (this.#isWanted) return;
     this.#isWanted = true;
@@ -70,7 +72,7 @@ export class Line {
     this.#begin();
   }
 
-  /** End it. It can be opened again. */
+  /** Disconnects. The line can be opened again. */
   close(): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;
@@ -79,29 +81,29 @@ export class Line {
     this.#leave();
   }
 
-  /** Begin again from the last place, because something is missing. */
+  /** Reconnects from the cursor, because something is missing. */
   drop(): void {
     if (this.#socket) this.#left(this.#round, 1006);
   }
 
-  /** What is not sent because the line is not open is to be sent when it is open again. */
+  /** Sends a frame. Drops it if the line is not open: the caller resends it after reconnecting. */
   send(text: string): void {
     if (this.#isUp) this.#socket?.send(text);
   }
 
-  /** The server says something at least so often. */
+  /** Sets the interval in which the server sends at least one message. */
   expectEvery(seconds: number): void {
     this.#silence = seconds * 1000;
     clearInterval(this.#watch);
     this.#watch = setInterval(this.#listen, this.#silence);
   }
 
-  /** The next attempt has to wait at least so long. */
+  /** Sets the minimum delay before the next attempt. */
   waitAtLeast(seconds: number): void {
     this.#least = seconds * 1000;
   }
 
-  // --- one connection after the other -----------------------------------------------------------------
+  // --- connections ------------------------------------------------------------------------------------
 
   async #connect(): Promise<void> {
     const round = ++this.#round;
@@ -111,7 +113,7 @@ export class Line {
     try {
       opening = await this.#on.opening();
     } catch (error) {
-      // Who was refused a ticket will be refused again.
+      // A refused ticket will be refused again.
       this.#left(round, error instanceof Refused && !error.retryable ? 4502 : 1006);
       return;
     }
@@ -135,7 +137,7 @@ export class Line {
     });
   }
 
-  /** The connection has ended, or could not be made. */
+  /** Handles the end of a connection, or a failure to connect. */
   #left(round: number, code: number): void {
     if (round !== this.#round || !this.#isWanted) return;
     this.#leave();
@@ -145,7 +147,7 @@ export class Line {
       return;
     }
     this.#pause = nextPause(this.#pause, Date.now() - this.#beganAt > LASTED);
-    // A random part more or less, so that not all clients come at once.
+    // Adds jitter, so that the clients do not reconnect all at once.
     const wait = Math.max(this.#pause * (0.5 + Math.random()), this.#least);
     this.#least = 0;
     this.#timer = setTimeout(() => void this.#connect(), wait);
@@ -161,10 +163,13 @@ export class Line {
     socket?.end();
   }
 
-  /** At first, and when the network is back: a connection of before may be dead, and would not say so. */
+  /**
+   * Starts a new connection, also when the network is back: the old one may be dead without an
+   * event.
+   */
   readonly #begin = (): void => {
     this.drop();
-    this.#pause = 0; // a network may need another moment
+    this.#pause = 0; // the network may need a moment
     clearTimeout(this.#timer);
     void this.#connect();
   };

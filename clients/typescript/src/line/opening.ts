@@ -1,4 +1,4 @@
-// Where a WebSocket is opened, and as whom (docs/security.md).
+// The address and the credentials of a WebSocket (docs/security.md).
 import type { Http } from "../http.js";
 import { pageKey } from "../page_key.js";
 import type { Opening } from "./line.js";
@@ -7,8 +7,9 @@ import type { Transport } from "./transport.js";
 export type Query = Record<string, string | number | undefined>;
 
 /**
- * In this order: a ticket of your own server; a token, in a header or, where there are none, for a
- * ticket; the cookie, which a browser sends by itself, with the page key.
+ * Chooses the credentials in this order: a ticket of your own server; a token, in a header or,
+ * without headers, exchanged for a ticket; the cookie, which the browser sends by itself, with the
+ * page key.
  */
 export async function openingOf(
   http: Http,

@@ -1,10 +1,10 @@
-// What goes out: JSON that a server can read, and not more of it than it takes.
+// Encodes outgoing frames as valid JSON, and limits their size.
 import { Refused } from "../errors.js";
 
-/** Half a character, as an emoji that was cut in the middle has: JSON can write it, UTF-8 cannot. */
+/** A lone surrogate, for example half of an emoji: JSON can encode it, UTF-8 cannot. */
 const HALF = /\\ud[89a-f]/;
 
-/** Written as JSON, with a replacement character for what is no text. */
+/** Encodes a value as JSON, with a replacement character for lone surrogates. */
 export function written(value: object): string {
   const raw = JSON.stringify(value);
   return HALF.test(raw) ? JSON.stringify(value, (_, part) => wellFormed(part)) : raw;
@@ -14,9 +14,12 @@ function wellFormed(part: unknown): unknown {
   return typeof part === "string" ? new TextDecoder().decode(utf8(part)) : part;
 }
 
-/** Why it cannot be sent. A server cuts off unread what is far too large, and the line with it. */
+/**
+ * Returns why a frame cannot be sent. The server would close the connection on a frame that is too
+ * large.
+ */
 export function tooLarge(raw: string, most: number | undefined): Refused | undefined {
-  // A string is never longer than three bytes for each of its parts.
+  // A UTF-16 unit has at most three bytes in UTF-8.
   if (!most || raw.length * 3 <= most || utf8(raw).length <= most) return undefined;
   return new Refused({
     code: "PAYLOAD_TOO_LARGE",

@@ -1,4 +1,4 @@
-// What following a conversation is, whatever is spoken on the line: looking, waiting, being there.
+// The base of a followed conversation, for both protocols: snapshots, waiting, connecting.
 import { Closed } from "../errors.js";
 import type { ErrorPayload, View } from "../generated/types.js";
 import type { Http } from "../http.js";
@@ -8,30 +8,32 @@ import { openingOf, type Query } from "./opening.js";
 import type { Transport } from "./transport.js";
 import { Updates } from "./updates.js";
 
-/** What a front end shows. It is made anew once per frame, and only where something has changed. */
+/** What a front end shows. Updated once per frame, and only if something has changed. */
 export interface TalkSnapshot {
   readonly view: View;
-  /** `catching_up`: the server tells what was missed; `connected`: the line holds, and all of it is here. */
+  /**
+   * `catching_up`: the server replays missed entries; `connected`: live, and nothing is missing.
+   */
   readonly connection: "idle" | "connecting" | "catching_up" | "connected" | "closed";
-  /** Why it was closed for good. */
+  /** Why the connection has ended permanently. */
   readonly error?: Closed | undefined;
 }
 
-/** What was asked, and not answered yet. */
+/** A command without an answer. */
 export interface Waiting {
   accept(answer: never): void;
   refuse(error: Error): void;
 }
 
-/** What has a line, or is about to: whoever ends everything ends these. */
+/** The conversations that are connected or connecting; the client closes these. */
 export type OpenTalks = Set<{ close(): void }>;
 
-/** For so long a conversation that nobody looks at stays connected: pages come and go. */
+/** Milliseconds that an unused conversation stays connected, because pages change quickly. */
 const LINGER = 1_000;
 
 export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   protected readonly line: Line;
-  /** By the id that its answer will have. */
+  /** By the id that the answer will have. */
   protected readonly waiting = new Map<string, W>();
   protected connection: S["connection"] = "idle";
   protected closedBy: Closed | undefined;
@@ -42,12 +44,15 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   #lastError: Partial<ErrorPayload> | undefined;
   #isPinned = false;
   #holders = 0;
-  /** Those who wait until the view is as it should be. */
+  /** The number of callers that wait in `until`. */
   #waiters = 0;
-  /** Somebody has looked at it not long ago. Else it is closed as soon as nothing waits for its answer. */
+  /**
+   * Whether the conversation is in use. If not, it closes as soon as no command waits for its
+   * answer.
+   */
   #isWanted = true;
 
-  /** Where a WebSocket is opened, and as whom. */
+  /** Returns the address and the credentials of a WebSocket. */
   protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
 
   readonly #open: OpenTalks;
@@ -69,38 +74,38 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
     });
   }
 
-  /** Where to connect to. */
+  /** Returns the address to connect to. */
   protected abstract opening(): Promise<Opening>;
-  /** The line is open. */
+  /** Called when the connection is open. */
   protected abstract begin(): void;
-  /** A frame came. */
+  /** Called for each frame. */
   protected abstract hear(value: unknown): void;
-  /** Says something that has an answer. */
+  /** Sends a command that has an answer. */
   protected abstract beat(): void;
-  /** What is to be seen now. */
+  /** Returns a new snapshot. */
   protected abstract look(): S;
 
-  /** What was not answered never will be. */
+  /** Rejects all commands without an answer. */
   protected rejectAll(error: Closed): void {
     for (const { refuse } of this.waiting.values()) refuse(error);
     this.waiting.clear();
   }
 
-  // --- looking --------------------------------------------------------------------------------------
+  // --- the view -------------------------------------------------------------------------------------
 
-  /** What a front end shows: the same object until the next update. */
+  /** Returns the snapshot for a front end: the same object until the next update. */
   get snapshot(): S {
     this.#last ??= this.look();
     return this.#last;
   }
 
-  /** What a person would see now, between two updates too. */
+  /** Returns the current view, also between two updates. */
   abstract view(): View;
 
   /** Calls `listener` after each update, at most once per animation frame. */
   readonly subscribe = (listener: () => void): (() => void) => this.#updates.subscribe(listener);
 
-  /** Waits until the view is as it should be. Rejects with Closed. */
+  /** Waits until the view meets the condition. Rejects with Closed. */
   until(isSo: (view: View) => boolean): Promise<View> {
     this.connect();
     this.#updates.flush();
@@ -124,16 +129,16 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
     });
   }
 
-  // --- being there ------------------------------------------------------------------------------------
+  // --- connecting -------------------------------------------------------------------------------------
 
-  /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
+  /** Connects, and stays connected until `close`. Commands and `until` connect too. */
   open(): this {
     this.#isPinned = true;
     this.connect();
     return this;
   }
 
-  /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
+  /** Disconnects. Rejects commands without an answer; the server may have received them. */
   close(): void {
     this.#isPinned = false;
     this.line.close();
@@ -142,7 +147,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
     this.setConnection("idle");
   }
 
-  /** Stays connected as long as somebody holds it. Returns how to let go. */
+  /** Stays connected while it is held. Returns a function that releases it. */
   hold(): () => void {
     this.#holders += 1;
     this.#isWanted = true;
@@ -163,7 +168,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
     if (!this.#isWanted && !this.#isPinned && !this.waiting.size && !this.#waiters) this.close();
   }
 
-  /** Whether nobody is connected or about to be. */
+  /** Whether it is not connected, not connecting, and not held. */
   get isIdle(): boolean {
     return this.#holders === 0 && (this.connection === "idle" || this.connection === "closed");
   }
@@ -182,19 +187,19 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
     this.changed();
   }
 
-  /** There is something to tell. */
+  /** Schedules an update. */
   protected changed(): void {
     this.#updates.changed();
   }
 
-  /** An error that answers nothing: the connection may be about to end. */
+  /** Notes an error that answers no command: the connection may be about to end. */
   protected note(error: Partial<ErrorPayload> | undefined): void {
     this.#lastError = error;
     const wait = error?.data?.retry_after;
     if (error?.code === "RATE_LIMITED" && typeof wait === "number") this.line.waitAtLeast(wait);
   }
 
-  /** It has ended for good. */
+  /** Ends the conversation permanently. */
   protected end(closeCode: number): void {
     const { code, message } = this.#lastError ?? {};
     const words = message ?? `The server closed it (${closeCode}).`;

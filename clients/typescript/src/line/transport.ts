@@ -1,26 +1,26 @@
-// How a WebSocket is opened. Browsers have their own; Node.js has the one in src/node.
+// How a WebSocket is opened. Browsers have their own; Node.js uses src/node.
 
-/** What a line needs of a WebSocket. */
+/** The part of a WebSocket that a line needs. */
 export interface Socket {
   send(text: string): void;
-  /** End it. `close` is called, at once or later. */
+  /** Ends the connection. `close` is called, now or later. */
   end(): void;
 }
 
 export interface SocketEvents {
   open(): void;
   message(text: string): void;
-  /** The last call. 1006: the line broke. */
+  /** The last call. 1006: the connection was lost. */
   close(code: number): void;
 }
 
 export interface Transport {
-  /** Whether it can send headers with the request that opens a WebSocket. Browsers cannot. */
+  /** Whether it can send headers with the upgrade request. Browsers cannot. */
   readonly sendsHeaders: boolean;
   open(address: string, protocols: string[], headers: Record<string, string>, on: SocketEvents): Socket;
 }
 
-/** The WebSocket of a browser, and of whatever else has one. */
+/** The WebSocket of browsers and of other runtimes that have one. */
 export const browserTransport: Transport = {
   sendsHeaders: false,
   open(address, protocols, _headers, on) {

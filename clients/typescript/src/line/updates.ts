@@ -1,11 +1,11 @@
-// One update per animation frame, however much has come in between.
+// Batches changes: one update per animation frame.
 
-/** In a page that is not visible no frames are drawn; it is kept up to date all the same. */
+/** Milliseconds between updates of a hidden page, which gets no animation frames. */
 const UNSEEN = 250;
-/** Where there are no frames at all. */
+/** Milliseconds between updates in runtimes without animation frames. */
 const FRAME = 16;
 
-/** Calls `run` once, when the next frame is drawn. */
+/** Calls `run` once, in the next animation frame. */
 export function nextFrame(run: () => void): () => void {
   let frame = 0;
   const drawn = typeof requestAnimationFrame === "function";
@@ -22,12 +22,12 @@ export function nextFrame(run: () => void): () => void {
   return cancel;
 }
 
-/** Tells those who listen that something has changed. */
+/** Notifies listeners of changes. */
 export class Updates {
   readonly #listeners = new Set<() => void>();
   #cancel: (() => void) | undefined;
 
-  /** `refresh` is called before the listeners are, once for all of them. */
+  /** Called before the listeners, once for all of them. */
   readonly #refresh: () => void;
 
   constructor(refresh: () => void) {
@@ -35,18 +35,18 @@ export class Updates {
   }
 
   subscribe(listener: () => void): () => void {
-    // Each is its own, also where the same function comes twice.
+    // Each subscription is separate, even if the same function subscribes twice.
     const told = () => listener();
     this.#listeners.add(told);
     return () => this.#listeners.delete(told);
   }
 
-  /** Something has changed: tell it with the next frame. */
+  /** Schedules a notification for the next frame. */
   changed(): void {
     this.#cancel ??= nextFrame(() => this.flush());
   }
 
-  /** Tell it now, if there is something to tell. */
+  /** Notifies now, if a notification is scheduled. */
   flush(): void {
     if (!this.#cancel) return;
     this.#cancel();
@@ -56,7 +56,7 @@ export class Updates {
       try {
         listener();
       } catch (error) {
-        // The others are told all the same, and the error is not lost.
+        // The other listeners are still called, and the error is reported.
         queueMicrotask(() => {
           throw error;
         });

@@ -1,4 +1,4 @@
-// WebSocket frames (RFC 6455, section 5), as a client reads and writes them: bytes in, messages out.
+// Encodes and decodes WebSocket frames (RFC 6455, section 5) for a client.
 import { randomBytes } from "node:crypto";
 
 export const TEXT = 1;
@@ -6,13 +6,13 @@ export const CLOSE = 8;
 export const PING = 9;
 export const PONG = 10;
 
-/** A whole message, or a control frame. */
+/** A complete message, or a control frame. */
 export interface Message {
   opcode: number;
   data: Buffer;
 }
 
-/** A frame of a client: whole and masked. */
+/** Encodes a frame of a client: unfragmented and masked. */
 export function frameOf(opcode: number, data: Buffer): Buffer {
   const size = data.length;
   const head = size < 126 ? Buffer.of(0, size) : Buffer.alloc(size < 65536 ? 4 : 10);
@@ -31,16 +31,19 @@ export function frameOf(opcode: number, data: Buffer): Buffer {
   return Buffer.concat([head, mask, masked]);
 }
 
-/** Puts bytes together to messages. */
+/** Assembles bytes into messages. */
 export class FrameReader {
   readonly #waiting: Buffer[] = [];
   #size = 0;
-  /** How many bytes the next step needs, so that a large frame is put together only once. */
+  /** The number of bytes that the next step needs, so that a large frame is assembled only once. */
   #needed = 2;
   #parts: Buffer[] = [];
   #opcode = 0;
 
-  /** The messages that are complete with these bytes. Throws if they are no frames of a server. */
+  /**
+   * Returns the messages that these bytes complete. Throws if the bytes are not valid server
+   * frames.
+   */
   read(bytes: Buffer): Message[] {
     this.#waiting.push(bytes);
     this.#size += bytes.length;
@@ -77,7 +80,10 @@ export class FrameReader {
   }
 }
 
-/** Where the content of the first frame begins and ends; or how many bytes it takes to know that. */
+/**
+ * Returns the start and the end of the first frame's content, or how many bytes are needed to know
+ * them.
+ */
 function frameEnd(all: Buffer): { start: number; end: number; isWhole: boolean } {
   const second = all[1] as number;
   if (second & 0x80) throw new Error("a server does not mask");

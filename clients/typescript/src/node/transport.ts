@@ -1,5 +1,5 @@
-// A WebSocket for Node.js, which has none in version 20, and later one that takes no headers by
-// standard. It does what a line needs: text messages, pings, and the code it was closed with.
+// A WebSocket for Node.js: version 20 has none, and later versions have no standard way to send
+// headers. Supports what a line needs: text messages, pings and close codes.
 import { createHash, randomBytes } from "node:crypto";
 import { request as plain } from "node:http";
 import { request as secure } from "node:https";
@@ -7,14 +7,14 @@ import type { Duplex } from "node:stream";
 import type { SocketEvents, Transport } from "../line/transport.js";
 import { CLOSE, FrameReader, frameOf, type Message, PING, PONG, TEXT } from "./frames.js";
 
-/** RFC 6455, section 1.3: shows that the server understood what was asked for. */
+/** RFC 6455, section 1.3: proves that the server understood the upgrade. */
 const PROOF = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const BROKEN = 1006;
 const NO_CODE = 1005;
 const GOODBYE = Buffer.of(0x03, 0xe8); // 1000
 
-/** Milliseconds for the server to say goodbye too. */
+/** Milliseconds to wait for the server's close frame. */
 const PATIENCE = 2_000;
 
 export const nodeTransport: Transport = {
@@ -54,7 +54,7 @@ class Connection {
     const request = (url.protocol === "https:" ? secure : plain)(url, { headers });
     this.#abort = () => request.destroy();
     request.on("error", () => this.#over());
-    request.on("response", () => request.destroy()); // it did not upgrade
+    request.on("response", () => request.destroy()); // the server did not upgrade
     request.on("upgrade", (answer, stream, first) => {
       const proof = createHash("sha1")
         .update(key + PROOF)

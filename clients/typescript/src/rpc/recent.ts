@@ -1,4 +1,4 @@
-// A memory of what was seen last, which never grows beyond its limit.
+// A set of the most recent names, with a size limit.
 
 export class Recent {
   readonly #names = new Set<string>();
@@ -9,7 +9,7 @@ export class Recent {
     this.#limit = limit;
   }
 
-  /** Whether the name was not seen before. It is now. */
+  /** Adds a name. Returns whether it is new. */
   isNew(name: string): boolean {
     if (this.#names.has(name)) return false;
     this.#names.add(name);

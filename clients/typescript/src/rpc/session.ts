@@ -1,4 +1,4 @@
-// One conversation over RPC, over as many connections as it takes (docs/protocol/rpc.md, section 6).
+// One conversation over RPC, across reconnects (docs/protocol/rpc.md, section 6).
 import { type Closed, Refused, TurnwireError } from "../errors.js";
 import type {
   ErrorPayload,
@@ -27,19 +27,19 @@ import { sameOr } from "../view/sharing.js";
 import { readRpcMessage, Transcript } from "./transcript.js";
 import { RpcTurn } from "./turn.js";
 
-/** Which conversation, and what to see of it. Without a `conversation`, a new one. */
+/** The conversation, and the options of the connection. Without a `conversation`, a new one. */
 export type RpcOptions = Omit<RpcConnect, "last_sequence" | "epoch">;
 
 export interface RpcSnapshot extends TalkSnapshot {
-  /** Its id, once it is known. */
+  /** The id of the conversation, as soon as it is known. */
   readonly id?: string | undefined;
-  /** Questions and permissions that wait for an answer. */
+  /** The open questions and permissions. */
   readonly requests: readonly OpenRequest[];
-  /** What may be asked for. */
+  /** The features of the agent. */
   readonly capabilities?: RpcCapabilities | undefined;
 }
 
-/** What calls are answered with. */
+/** The result of each method. */
 export interface RpcResults {
   interrupt: RpcStopped;
   getHistory: RpcHistory;
@@ -57,13 +57,13 @@ export interface RpcResults {
 interface Call extends Waiting {
   method: string;
   params: object;
-  /** Of a query. */
+  /** The turn of a query. */
   turn?: RpcTurn;
 }
 
 interface Asked {
   request: OpenRequest;
-  /** The server's call on this connection. */
+  /** The id of the server's call on this connection. */
   callId?: string;
   reply?: Waiting & { result: object; accept(): void };
 }
@@ -74,7 +74,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
   #connected: RpcConnected | undefined;
   #connectId = "";
   #count = 0;
-  /** The turn whose pieces come without saying so. */
+  /** The turn of growing messages, which do not name their turn. */
   #runningTurn: number | undefined;
   #requests: readonly OpenRequest[] = [];
 
@@ -82,11 +82,11 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 
   constructor(http: Http, transport: Transport, open: OpenTalks, options: RpcOptions = {}) {
     super(http, transport, open);
-    // If the answer is lost, a new conversation that is asked for again is the same one.
+    // The id makes the retry safe: it returns the same new conversation if the answer was lost.
     this.#options = options.conversation ? options : { client_message_id: newId(), ...options };
   }
 
-  /** The conversation's id, once it is known. */
+  /** Returns the id of the conversation, as soon as it is known. */
   get id(): string | undefined {
     return this.#connected?.conversation ?? this.#options.conversation ?? undefined;
   }
@@ -95,9 +95,12 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     return this.#transcript.view();
   }
 
-  // --- asking -------------------------------------------------------------------------------------------
+  // --- commands -----------------------------------------------------------------------------------------
 
-  /** Says something: iterate over what comes of it. It counts once, whatever happens to the line. */
+  /**
+   * Sends a message; iterate over the messages of its turn. It is executed once, even after
+   * reconnects.
+   */
   readonly query = (
     prompt: string | RpcQueryWithContent["content"],
     clientMessageId: string = newId(),
@@ -115,11 +118,11 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     return turn;
   };
 
-  /** Any other method. Rejects with Refused or Closed. */
+  /** Calls any other method. Rejects with Refused or Closed. */
   readonly call = <M extends keyof RpcResults>(method: M, params: RpcCalls[M]): Promise<RpcResults[M]> =>
     new Promise((accept, refuse) => this.#make({ method, params, accept, refuse }));
 
-  /** Stops a turn: the one that runs, unless another is named. */
+  /** Interrupts a turn: the running one, unless another is named. */
   readonly interrupt = (turnId?: number): Promise<RpcStopped> => {
     const running = [...this.waiting.values()].find((call) => call.turn?.turnId !== undefined);
     const turn_id = turnId ?? running?.turn?.turnId;
@@ -130,7 +133,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
   readonly answer = (requestId: string, answer: RpcQuestionReply["answer"]): Promise<void> =>
     this.#reply(requestId, { answer });
 
-  /** Allows or denies what the agent wants to run. */
+  /** Allows or denies a tool call. */
   readonly decide = (
     requestId: string,
     decision: RpcPermissionReply["decision"],
@@ -143,7 +146,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     this.#put(call);
   }
 
-  /** Every connection has its own ids, and before `connect` is answered nothing else is asked. */
+  /** Sends a call under a new id of this connection; waits until `connect` is answered. */
   #put(call: Call): void {
     this.#count += 1;
     const id = `${this.#count}`;
@@ -155,7 +158,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     call.refuse(refused);
   }
 
-  /** Before `connect` is answered nobody knows what the server takes at once. */
+  /** Sends a frame. The size limit is known only after `connect` is answered. */
   #send(frame: object): Refused | undefined {
     const raw = written(frame);
     const refused = tooLarge(raw, this.#connected?.max_frame_bytes);
@@ -192,7 +195,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     this.#send({ id: this.#connectId, method: "connect", params: this.#place() });
   }
 
-  /** A new conversation is begun once; after that it is come back to, to see the same as before. */
+  /** Returns the parameters of `connect`: creates a conversation once, and resumes it later. */
   #place(): RpcConnect {
     const known = this.#connected;
     if (!known) return this.#options;
@@ -208,7 +211,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     });
   }
 
-  /** The server is never silent for long, and answers pings: nothing needs to be said. */
+  /** Does nothing: the server sends heartbeats and answers pings. */
   protected beat(): void {}
 
   protected hear(value: unknown): void {
@@ -241,7 +244,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     }
   }
 
-  /** In the conversation: what was half said will be said again, and what was not answered is asked again. */
+  /** Handles the answer to `connect`: resends all calls without an answer. */
   #come(now: RpcConnected): void {
     this.#connected = now;
     this.#transcript.connected(Boolean(now.reset));
@@ -253,7 +256,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     const waiting = [...this.waiting.values()];
     this.waiting.clear();
     for (const call of waiting) {
-      // Which turn runs by now nobody can know: a late stop must not end the next one.
+      // The running turn may have changed: a late interrupt must not end the next one.
       if (call.method === "interrupt" && !("turn_id" in call.params)) call.refuse(lost());
       else this.#put(call);
     }
@@ -264,14 +267,14 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     const [sequence, turnId] = [integer(number), integer(turn_id)];
     this.#transcript.apply(message, sequence, turnId);
     const own = this.waiting.get(id)?.turn;
-    // What was missed of a turn comes under another id, and so does what begins anew.
+    // Missed and repeated messages of a turn come under the id of `connect`.
     const meant = turnId ?? this.#runningTurn;
     const calls = own ? [] : [...this.waiting.values()];
     const turn = own ?? calls.find((call) => call.turn && call.turn.turnId === meant)?.turn;
     turn?.tell(message, sequence, turnId);
   }
 
-  // --- when the server calls ----------------------------------------------------------------------------
+  // --- calls of the server ------------------------------------------------------------------------------
 
   #called(callId: string, params: unknown): void {
     const request = params as OpenRequest;
@@ -281,7 +284,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     this.#sendReply(asked);
   }
 
-  /** No more comes under this id: of a turn, or because this answer is the one, or somebody else's. */
+  /** Ends a stream, or a call of the server that this or another client has answered. */
   #over(id: string, isCancelled: boolean): void {
     this.waiting.get(id)?.turn?.end();
     this.waiting.delete(id);
@@ -292,7 +295,9 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     else asked.reply?.accept();
   }
 
-  /** On a new connection the server calls again for what is still open. */
+  /**
+   * Keeps the requests that are still open. The server calls again for them on a new connection.
+   */
   #keepOpen(requests: OpenRequest[]): void {
     const open = new Map(requests.map((request) => [request.request_id, request]));
     for (const [id, { reply }] of this.#asked) {
@@ -336,7 +341,7 @@ function lost(): TurnwireError {
   return new TurnwireError("LOST", "The line broke: look what came of it.");
 }
 
-/** Answered by somebody else, withdrawn, or never asked: the server does not say which. */
+/** The error for a request that another client answered, that was withdrawn, or never existed. */
 function overAlready(): Refused {
   return new Refused({ code: "INVALID_QUESTION_ID", message: "Not asked any more." });
 }

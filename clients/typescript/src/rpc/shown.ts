@@ -1,9 +1,9 @@
-// What the blocks of RPC messages are on a screen.
+// Converts the blocks of RPC messages into blocks of the view.
 import type { BlockView, RpcBlock, TextView, ThinkingView, ToolView } from "../generated/types.js";
 import { defined } from "../view/defined.js";
 import type { BlockStatus } from "../view/drawing.js";
 
-/** A block as the view has it. */
+/** Converts a block into a block of the view. */
 export function shownBlock(block: RpcBlock, id: string, status: BlockStatus): BlockView {
   switch (block.type) {
     case "text":
@@ -32,7 +32,7 @@ export function shownBlock(block: RpcBlock, id: string, status: BlockStatus): Bl
   }
 }
 
-/** Whether a block on the screen is of the kind of this one. */
+/** Whether a block of the view has the type of this block. */
 export function isOfKind(shown: BlockView, block: RpcBlock): boolean {
   return kindOf(shown) === kindOf(shownBlock(block, "", "complete"));
 }

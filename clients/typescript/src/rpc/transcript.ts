@@ -1,5 +1,5 @@
-// The front end's side of RPC: how messages become what a person sees. The rules are those of
-// section 5 of docs/protocol/rpc.md, and fixtures/reducer holds messages and what must come of them.
+// The client side of RPC: reduces messages to the view of a conversation. The rules are in section
+// 5 of docs/protocol/rpc.md, and fixtures/reducer holds messages and their views.
 import type {
   MessageView,
   RpcAssistantMessage,
@@ -21,43 +21,43 @@ import type { BlockBuilder, MessageBuilder, Voice } from "../view/drawing.js";
 import { Recent } from "./recent.js";
 import { isOfKind, shownBlock } from "./shown.js";
 
-/** User messages; a repeat comes soon after its first time, or not at all. */
+/** Number of remembered user messages; a duplicate arrives soon after the original, or never. */
 const REMEMBERED = 4096;
 
-/** No agent's own word, so that it is nobody's id. */
+/** A prefix that no agent uses for its ids. */
 const NAMELESS = "nameless-";
 
-/** Reads an RPC message. What is not known stays, as `unknown`. */
+/** Reads an RPC message. An unknown one becomes `unknown`. */
 export function readRpcMessage(value: unknown): RpcMessage {
   return readUnion("RpcMessage", value) as unknown as RpcMessage;
 }
 
-/** Apply every RPC message in order; `view` is what a person sees by then. */
+/** Reduces RPC messages, in order, to a `view`. */
 export class Transcript {
   #build = new ViewBuilder();
-  /** One per voice. */
+  /** One for the agent, and one for each sub-agent. */
   readonly #streaming = new Map<Voice, MessageBuilder>();
   #seen = new Recent(REMEMBERED);
   #results = new Recent(REMEMBERED);
   #last: RpcStreamEvent | undefined;
-  /** Of the turn that runs. */
+  /** Of the running turn. */
   #error: TurnError | undefined;
-  /** Since the last turn ended. */
+  /** Whether content arrived after the last turn ended. */
   #hasNews = false;
   #users = 0;
   #nameless = 0;
 
-  /** Everything on the screen. What has not changed since the last time is the same object. */
+  /** Returns the whole view. Unchanged parts are the same objects as before. */
   view(): View {
     return this.#build.view();
   }
 
-  /** The greatest number that stood beside a message. */
+  /** The greatest number of a message so far. */
   get cursor(): number {
     return this.#build.cursor;
   }
 
-  /** On another connection: what was half said is said again; `isReset`: all of it is void. */
+  /** Starts another connection, which repeats unfinished messages; `isReset` clears the view. */
   connected(isReset = false): void {
     if (isReset) {
       this.#build = new ViewBuilder();
@@ -74,7 +74,7 @@ export class Transcript {
     this.#last = undefined;
   }
 
-  /** One more message, and its number and its turn where they stand beside it (section 5.1). */
+  /** Applies one message, with its number and its turn if the frame has them (section 5.1). */
   apply(message: RpcMessage, sequence?: number, turnId?: number): void {
     if (this.#isRepeat(message, sequence)) return;
     switch (message.type) {
@@ -92,8 +92,8 @@ export class Transcript {
   }
 
   /**
-   * A number that was there before; the same stream event twice running; a known uuid. A stream
-   * event's uuid is only this connection's counting, so an older one says nothing.
+   * Whether the number, a user message's uuid, or the last stream event repeats. The uuid of a
+   * stream event only counts on one connection, so an older uuid proves nothing.
    */
   #isRepeat(message: RpcMessage, sequence: number | undefined): boolean {
     if (sequence !== undefined) {
@@ -161,13 +161,13 @@ export class Transcript {
     const before = this.#streaming.get(voice);
     if (before && before !== streaming) this.#close(before);
     this.#streaming.set(voice, streaming);
-    if (streaming.hasEnded) return; // a replay wakes nothing up again
+    if (streaming.hasEnded) return; // a replay does not reopen it
     streaming.isOpen = true;
-    // Begun anew, on another connection: what was half said will be said again.
+    // The message started again on another connection, which repeats its unfinished blocks.
     this.#discard(streaming, 0);
   }
 
-  /** What a running tool prints goes to its card, whatever is streaming by now. */
+  /** Adds the output of a running tool to its call, whichever message is streaming now. */
   #output(toolUseId: string, delta: RpcDelta): void {
     if (delta.type === "text_delta") this.#build.progress(toolUseId, delta.text);
     else if (delta.type === "output_delta") this.#build.progress(toolUseId, delta.output);
@@ -178,7 +178,7 @@ export class Transcript {
     if (block === "tool" && delta.type !== "input_json_delta") {
       this.#output(target.whole.id, delta);
     } else if (target.status !== "streaming") {
-      return; // its last word has been said
+      return; // the block is finished
     } else if (delta.type === "text_delta" && block === "text") {
       target.append(delta.text);
     } else if (delta.type === "thinking_delta" && block === "thinking") {
@@ -193,12 +193,12 @@ export class Transcript {
     if (voidFrom !== undefined) this.#discard(message, voidFrom);
     this.#close(message);
     if (!message.blocks.size) {
-      message.hasEnded = false; // it may come again
+      message.hasEnded = false; // the message may start again
       this.#streaming.delete(voice);
     }
   }
 
-  /** It no longer streams, and stays where it is. */
+  /** Ends the streaming of a message, and keeps its position. */
   #close(message: MessageBuilder): void {
     message.isOpen = false;
     for (const block of message.blocks.values()) settle(block);
@@ -216,7 +216,7 @@ export class Transcript {
 
   // --- section 5.4: finished messages -------------------------------------------------------------------
 
-  /** The finished blocks replace what was streamed for them; the placeholder keeps its id. */
+  /** Replaces streamed blocks by finished ones; the streamed message keeps its id. */
   #assistant(said: RpcAssistantMessage, sequence: number | undefined): void {
     const { message: body, parent_tool_use_id: voice } = said;
     const content = body.content ?? [];
@@ -245,7 +245,7 @@ export class Transcript {
     this.#build.dropIfEmpty(target);
   }
 
-  /** The placeholder that waits for a finished message, where not both of them have an id. */
+  /** Returns the streamed message of a finished one, if they cannot be matched by id. */
   #waiting(messageId: string | undefined, voice: Voice): MessageBuilder | undefined {
     const message = this.#streaming.get(voice);
     if (!message || (messageId !== undefined && !message.about.id.startsWith(NAMELESS))) {
@@ -263,7 +263,7 @@ export class Transcript {
 
   // --- section 5.3: user messages -----------------------------------------------------------------------
 
-  /** A tool_result goes to its tool's card, anything else is a message. */
+  /** Adds each tool_result to its tool call; shows any other content as a message. */
   #user(said: RpcUserMessage, sequence: number | undefined): void {
     const rest: RpcBlock[] = [];
     for (const block of said.message.content ?? []) {
@@ -298,8 +298,8 @@ export class Transcript {
   // --- the end of a turn --------------------------------------------------------------------------------
 
   /**
-   * A turn is over, which counts once. Where nobody says which turn: the same words again, when
-   * nothing new was said, are the same end.
+   * Ends a turn, only once. Without a turn id, an identical result without new content before it
+   * counts as a repeat.
    */
   #result(result: RpcResultMessage, turnId: number | undefined): void {
     const told = this.#error;
@@ -327,7 +327,7 @@ function failure(result: RpcResultMessage): TurnError {
   return { code: result.subtype, message: result.errors?.join("\n") || result.result || "" };
 }
 
-/** Where a finished block without an index goes: by tool_use id, else the next of its kind. */
+/** Returns the index of a finished block without an index: by tool_use id, else by type. */
 function placeOf(message: MessageBuilder, block: RpcBlock): number {
   const blocks = message.sorted();
   const there = blocks.find((each) =>
@@ -338,7 +338,7 @@ function placeOf(message: MessageBuilder, block: RpcBlock): number {
   return there?.index ?? (blocks.at(-1)?.index ?? -1) + 1;
 }
 
-/** The block has all its pieces. A tool's input can be read now. */
+/** Closes a block that has all its pieces, and parses the input of a tool call. */
 function settle(block: BlockBuilder): void {
   if (block.status !== "streaming") return;
   block.setStatus("complete");

@@ -1,14 +1,14 @@
-// What was said over RPC, and the turn that it leads to.
+// A message that was sent over RPC, and its turn.
 import type { RpcAccepted, RpcMessage, RpcResultMessage } from "../generated/types.js";
 
-/** Iterate over it for the messages of its turn: first the user's, last the result. */
+/** Iterate over it for the messages of the turn: first the user's, last the result. */
 export class RpcTurn implements AsyncIterable<RpcMessage> {
-  /** Resolves when what was said is safe. Rejects with Refused or Closed. */
+  /** Resolves when the message is stored. Rejects with Refused or Closed. */
   readonly accepted: Promise<RpcAccepted>;
   turnId: number | undefined;
 
   readonly #messages: RpcMessage[] = [];
-  /** The greatest number that was told, so that nothing is told twice. */
+  /** The greatest number so far, to skip repeated messages. */
   #cursor = 0;
   #hasResult = false;
   #isOver = false;
@@ -22,10 +22,10 @@ export class RpcTurn implements AsyncIterable<RpcMessage> {
       this.#accept = accept;
       this.#reject = reject;
     });
-    this.accepted.catch(() => {}); // whoever iterates is told, too
+    this.accepted.catch(() => {}); // the iterator reports the error, too
   }
 
-  /** Waits for the end: the result, if there was one. */
+  /** Waits for the end of the turn. Returns the result, if there was one. */
   async result(): Promise<RpcResultMessage | undefined> {
     let result: RpcResultMessage | undefined;
     for await (const message of this) if (message.type === "result") result = message;
@@ -49,7 +49,7 @@ export class RpcTurn implements AsyncIterable<RpcMessage> {
     }
   }
 
-  // --- for the session ----------------------------------------------------------------------------------
+  // --- called by the session ----------------------------------------------------------------------------
 
   /** @internal */
   taken(accepted: RpcAccepted): void {

@@ -1,5 +1,5 @@
-// One conversation over protocol v2, over as many connections as it takes: it resumes where it was,
-// and sends again, under the same id, what was not answered.
+// One conversation over protocol v2, across reconnects: resumes from the cursor, and resends
+// commands without an answer under the same id.
 import { Refused } from "../errors.js";
 import type {
   Accepted,
@@ -27,18 +27,18 @@ import { sameOr } from "../view/sharing.js";
 import { type PayloadOf, readFrame } from "./frames.js";
 import { ViewReducer } from "./reducer.js";
 
-/** What is said: words, or words, pictures and files in their order. */
+/** The content of a message: text, or a list of text, images and files. */
 export type SentContent = string | (SentText | SentImage | SentFile)[];
 
 export interface ConversationOptions {
-  /** The newest so many entries of the log are enough. */
+  /** Load at most this many of the newest entries. */
   tail?: number;
 }
 
 export interface Snapshot extends TalkSnapshot {
-  /** Sent, and not answered yet. */
+  /** Commands without an answer. */
   readonly unanswered: readonly ClientFrame[];
-  /** What this conversation's agent can do. */
+  /** The features of the agent. */
   readonly capabilities?: Capabilities | undefined;
   readonly limits?: Limits | undefined;
 }
@@ -60,7 +60,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
   readonly #hearers = new Set<(frame: ServerFrame) => void>();
   #info: SessionInfo | undefined;
   #unanswered: readonly ClientFrame[] = [];
-  /** Of the last frame of this connection. */
+  /** `sequence` of the last frame of this connection. */
   #sequence = 0;
   #loading: Promise<boolean> | undefined;
 
@@ -83,13 +83,13 @@ export class Conversation extends Talk<Snapshot, Sent> {
     return this.#reducer.view();
   }
 
-  /** Calls `hearer` with every frame as it comes; what was missed comes as it was first sent. */
+  /** Calls `hearer` for every frame; missed frames come as they were first sent. */
   onFrame(hearer: (frame: ServerFrame) => void): () => void {
     this.#hearers.add(hearer);
     return () => this.#hearers.delete(hearer);
   }
 
-  /** Fetches entries that are older than those that are here. Whether there were any. */
+  /** Loads older entries. Returns whether there were any. */
   readonly loadOlder = (limit = 200): Promise<boolean> => {
     this.#loading ??= this.#fetchOlder(limit).finally(() => {
       this.#loading = undefined;
@@ -103,7 +103,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
     if (first <= 1) return false;
     const path = `/api/conversations/${encodeURIComponent(this.id)}/messages?before=${first}&limit=${limit}`;
     const { messages, epoch } = await this.#http.request<OlderEntries>("GET", path);
-    // The log may be another one by now, or have been told anew.
+    // The log may have been replaced or reloaded meanwhile.
     if (epoch !== reducer.epoch || first !== reducer.first) return false;
     const frames = messages.map((each) => readFrame(each.event));
     reducer.prepend(messages.find((each) => each.message_sequence)?.message_sequence ?? 1, frames);
@@ -111,9 +111,9 @@ export class Conversation extends Talk<Snapshot, Sent> {
     return messages.length > 0;
   }
 
-  // --- asking -------------------------------------------------------------------------------------------
+  // --- commands -----------------------------------------------------------------------------------------
 
-  /** Says something to the agent. Rejects with Refused or Closed; it never counts twice. */
+  /** Sends a message to the agent. Rejects with Refused or Closed; it is never executed twice. */
   readonly send = (content: SentContent, clientMessageId?: string): Promise<Accepted> =>
     this.#ask("user.message", { content }, clientMessageId);
 
@@ -123,39 +123,39 @@ export class Conversation extends Talk<Snapshot, Sent> {
     answer: PayloadOf<"user.input_response">["answer"],
   ): Promise<Accepted> => this.#ask("user.input_response", { question_id: questionId, answer });
 
-  /** Allows or denies what the agent wants to run. */
+  /** Allows or denies a tool call. */
   readonly decide = (
     requestId: string,
     decision: PermissionChoice["decision"],
     more: Omit<PermissionChoice, "request_id" | "decision"> = {},
   ): Promise<Accepted> => this.#ask("user.permission_response", { ...more, request_id: requestId, decision });
 
-  /** Stops a turn: the one that runs, unless another is named. */
+  /** Interrupts a turn: the running one, unless another is named. */
   readonly interrupt = async (turnId?: number, queue?: Stop["queue"]): Promise<Accepted> => {
     const turn_id = turnId ?? this.view().status?.turn_id;
     if (turn_id === undefined) return { outcome: "already_ended" };
     return this.#ask("user.interrupt", queue === undefined ? { turn_id } : { turn_id, queue });
   };
 
-  /** Removes, replaces or moves a message that waits, or lets a held queue go on. */
+  /** Removes, replaces or moves a queued message, or resumes a held queue. */
   readonly changeQueue = (change: QueueChange): Promise<Accepted> => this.#ask("user.queue", change);
 
-  /** Puts files back as they were before a message. */
+  /** Restores files to their content before a message. */
   readonly rewind = (messageSequence: number, dryRun = false): Promise<Accepted> =>
     this.#ask("user.rewind", { message_sequence: messageSequence, dry_run: dryRun });
 
-  /** Uses another model from the next turn on; null: the agent's default. */
+  /** Sets the model from the next turn on; null: the agent's default. */
   readonly setModel = (model: string | null): Promise<Accepted> => this.#ask("session.set_model", { model });
 
-  /** Asks more often, or less. */
+  /** Sets the permission mode: how often the agent asks. */
   readonly setPermissionMode = (mode: string): Promise<Accepted> =>
     this.#ask("session.set_permission_mode", { mode });
 
-  /** Reasons with at most so many tokens from the next turn on; null: as the agent does by itself. */
+  /** Sets the maximum of reasoning tokens from the next turn on; null: the agent's default. */
   readonly setMaxThinkingTokens = (most: number | null): Promise<Accepted> =>
     this.#ask("session.set_max_thinking_tokens", { max_thinking_tokens: most });
 
-  /** Asks the agent for one of `capabilities.controls`; the ack has its `result`. */
+  /** Sends one of `capabilities.controls` to the agent; the ack has its `result`. */
   readonly control = (control: PayloadOf<"session.control">): Promise<Accepted> =>
     this.#ask("session.control", control);
 
@@ -175,7 +175,10 @@ export class Conversation extends Talk<Snapshot, Sent> {
     });
   }
 
-  /** What the server takes at once it says first, on every connection; then all that waits is sent. */
+  /**
+   * Sends a command if the size limit is known: the first frame of each connection has it, and
+   * starts resending.
+   */
   #put({ frame, raw, refuse }: Sent): void {
     if (this.connection !== "catching_up" && this.connection !== "connected") return;
     const refused = tooLarge(raw, this.#info?.limits.max_frame_bytes);
@@ -204,7 +207,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
   protected hear(value: unknown): void {
     const next = this.#sequence + 1;
     this.#sequence = integer(object(value)?.sequence) ?? next;
-    if (this.#sequence > next) return this.line.drop(); // the connection itself has lost a frame
+    if (this.#sequence > next) return this.line.drop(); // this connection has lost a frame
     const frame = readFrame(value);
     this.#reducer.apply(frame);
     if (this.#reducer.behind) return this.line.drop();

@@ -1,4 +1,4 @@
-// Frames of the server, read from JSON.
+// Reads server frames from JSON.
 import { shapes, unions } from "../generated/table.js";
 import type { ClientFrame, ServerFrame, UnknownFrame } from "../generated/types.js";
 import { type Json, object, readFields, tagOf } from "../lenient.js";
@@ -10,7 +10,7 @@ export type FrameOf<T extends KnownFrame["type"]> = Extract<KnownFrame, { type: 
 
 export type PayloadOf<T extends ClientFrame["type"]> = Extract<ClientFrame, { type: T }>["payload"];
 
-/** Reads a frame. One of an unknown type, or one that cannot be read, is kept whole as `unknown`. */
+/** Reads a frame. Keeps an unknown or invalid one whole, as `unknown`. */
 export function readFrame(value: unknown): ServerFrame {
   const type = tagOf(value);
   const fields = unions.ServerFrame?.[type];
@@ -21,7 +21,7 @@ export function readFrame(value: unknown): ServerFrame {
 }
 
 function readPayload(type: string, fields: string | undefined, value: unknown): Json | undefined {
-  if (fields === "") return object(value); // no view is made of it
+  if (fields === "") return object(value); // not used for the view
   const read = readFields(fields, value);
   if (type !== "message.replay" || !read) return read;
   const { event } = value as Json;

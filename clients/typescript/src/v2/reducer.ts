@@ -1,5 +1,5 @@
-// The client's side of protocol v2: how frames become what a person sees. The rules are those of
-// section 11 of docs/protocol/v2.md, and fixtures/reducer holds frames and what must come of them.
+// The client side of protocol v2: reduces frames to the view of a conversation. The rules are in
+// section 11 of docs/protocol/v2.md, and fixtures/reducer holds frames and their views.
 import type { ServerFrame, View } from "../generated/types.js";
 import { integer, object } from "../lenient.js";
 import { ViewBuilder } from "../view/builder.js";
@@ -11,40 +11,40 @@ type BlockFrame = FrameOf<
   "assistant.chunk" | "assistant.thinking" | "assistant.tool_call" | "assistant.block"
 >;
 
-/** Apply every frame of every connection in order; `view` is what a person sees by then. */
+/** Reduces the frames of all connections, in order, to a `view`. */
 export class ViewReducer {
   #build = new ViewBuilder();
   #connection: string | undefined;
-  /** Of the last frame of this connection. */
+  /** `sequence` of the last frame of this connection. */
   #sequence = 0;
   #isPast = false;
 
-  /** Everything on the screen. What has not changed since the last time is the same object. */
+  /** Returns the whole view. Unchanged parts are the same objects as before. */
   view(): View {
     return this.#build.view();
   }
 
-  /** The log is here up to this number. */
+  /** The number of the last applied entry. */
   get cursor(): number {
     return this.#build.cursor;
   }
 
-  /** The log that this number belongs to. */
+  /** The epoch of the applied entries. */
   get epoch(): string | undefined {
     return this.#build.epoch;
   }
 
-  /** The log is here from this number on. */
+  /** The number of the first entry in the view. */
   get first(): number {
     return this.#build.first;
   }
 
-  /** An entry is missing: connect again. */
+  /** Whether an entry is missing: then the client must reconnect. */
   get behind(): boolean {
     return this.#build.behind;
   }
 
-  /** One more frame of the server, as `readFrame` gives it. */
+  /** Applies one server frame, as `readFrame` returns it. */
   apply(frame: ServerFrame): void {
     if (frame.type === "unknown") {
       this.#unknown(frame.data);
@@ -55,7 +55,10 @@ export class ViewReducer {
     }
   }
 
-  /** Entries of the log from `first` on, up to those that are here, in order: as they were first sent. */
+  /**
+   * Adds older entries of the log from `first` on, up to the first one in the view, as they were
+   * first sent.
+   */
   prepend(first: number, entries: readonly ServerFrame[]): void {
     this.#isPast = true;
     try {
@@ -98,7 +101,7 @@ export class ViewReducer {
     }
   }
 
-  /** What may be told again in a replay. All other frames change nothing. */
+  /** Applies a frame that can be replayed. Other frames change nothing. */
   #kept(frame: KnownFrame): void {
     switch (frame.type) {
       case "assistant.chunk":
@@ -138,7 +141,7 @@ export class ViewReducer {
   #connect(frame: FrameOf<"session.connected" | "session.resumed">): void {
     const build = this.#build;
     const { connection_id, epoch, first } = frame.payload;
-    if (connection_id === this.#connection) return; // a repeat of this connection's first frame
+    if (connection_id === this.#connection) return; // the first frame of this connection was repeated
     this.#connection = connection_id;
     this.#sequence = frame.sequence ?? 0;
     build.behind = false;
@@ -148,10 +151,10 @@ export class ViewReducer {
     }
     build.forgetGrowing();
     if (build.cursor) build.epoch = epoch;
-    else this.#beginAt(epoch, first); // nothing is here yet
+    else this.#beginAt(epoch, first); // no entry was applied yet
   }
 
-  /** All that was here is void. */
+  /** Clears the view. */
   #begin(epoch: string, first: number): void {
     this.#build = new ViewBuilder();
     this.#beginAt(epoch, first);
@@ -170,14 +173,14 @@ export class ViewReducer {
     else this.#kept(event);
   }
 
-  /** Nothing is known about it but its numbers: without them all that follows would be lost. */
+  /** Applies the numbers of an unknown frame, so that the next entry is no gap. */
   #unknown(data: unknown): void {
     const frame = object(data);
     const number = object(frame?.payload)?.message_sequence;
     if (this.#isNew(integer(frame?.sequence))) this.#takes(integer(number));
   }
 
-  /** Whether this entry of the log is the next one. A frame without a number always counts. */
+  /** Whether this entry is the next one. A frame without a number always is. */
   #takes(number: number | null | undefined): boolean {
     if (number == null || this.#isPast) return true;
     const build = this.#build;

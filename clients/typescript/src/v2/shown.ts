@@ -1,4 +1,4 @@
-// What the frames of the server are on a screen.
+// Converts server frames into the blocks and messages of the view.
 import type {
   BlockView,
   Chunk,
@@ -27,7 +27,7 @@ type BlockFrame = FrameOf<
 
 // --- blocks ---------------------------------------------------------------------------------------
 
-/** A block that begins to grow: nothing of what it says is here yet. */
+/** Returns a block that starts to grow, still empty. */
 export function begun(frame: BlockFrame): BlockView {
   const block = whole(frame);
   if (block.type === "tool") delete block.input_text;
@@ -35,7 +35,7 @@ export function begun(frame: BlockFrame): BlockView {
   return block;
 }
 
-/** A block, finished or all so far. */
+/** Returns a finished block or a snapshot. */
 export function whole(frame: BlockFrame): BlockView {
   switch (frame.type) {
     case "assistant.chunk":
@@ -95,7 +95,7 @@ function other(block: OtherBlock): OtherView {
   });
 }
 
-/** The call that asks. */
+/** Returns the tool call that asks the question. */
 export function question(asked: RequestInput): ToolView {
   return defined<ToolView>({
     type: "tool",
@@ -112,7 +112,7 @@ function status(block: BlockPayload): BlockStatus {
   return block.aborted ? "aborted" : "complete";
 }
 
-/** What a frame tells of the message that its block is in. */
+/** Returns an empty message with the attributes that the frame tells. */
 export function about(
   frame: BlockFrame | FrameOf<"assistant.request_input">,
   number?: number,
@@ -133,9 +133,9 @@ export function about(
   });
 }
 
-// --- messages that are whole ------------------------------------------------------------------------
+// --- complete messages ------------------------------------------------------------------------------
 
-/** What was said to the agent. */
+/** Returns a message to the agent. */
 export function userMessage(frame: FrameOf<"user.message">): MessageView {
   const said = frame.payload;
   const name = `user-${said.message_sequence}`;
@@ -160,13 +160,13 @@ function contentBlock(id: string, content: Content): BlockView {
     : { type: "block", id, status: "complete", block: content };
 }
 
-/** Something about the session. */
+/** Returns an event about the session. */
 export function news(frame: FrameOf<"session.system_event">, number: number): MessageView {
   const { subtype, text, data, parent_tool_use_id, agent_id } = frame.payload;
   return happened(frame, number, { name: "system", subtype, text, data }, { parent_tool_use_id, agent_id });
 }
 
-/** A turn was stopped. */
+/** Returns the event of an interrupted turn. */
 export function interruption(frame: FrameOf<"conversation.interrupted">): MessageView {
   const { message_sequence, ...data } = frame.payload;
   return happened(frame, message_sequence, { name: "interrupted", data }, {});
@@ -193,7 +193,7 @@ function happened(
 
 // --- requests -----------------------------------------------------------------------------------------
 
-/** A question that was asked, as the list of open requests has it. */
+/** Returns the open request of a question. */
 export function openQuestion(asked: RequestInput, turnId: number | null): OpenRequest {
   return defined<OpenRequest>({
     request_id: asked.question_id,
@@ -213,7 +213,7 @@ export function openQuestion(asked: RequestInput, turnId: number | null): OpenRe
   });
 }
 
-/** A permission that was asked for. */
+/** Returns the open request of a permission. */
 export function openPermission(asked: PermissionAsked, turnId: number | null): OpenRequest {
   return defined<OpenRequest>({
     ...asked,

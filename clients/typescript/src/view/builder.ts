@@ -1,7 +1,7 @@
-// Builds the view: what a person sees, out of the few things that any dialect can tell of it.
+// Builds the view of a conversation from a few operations that every protocol can call.
 //
-// No operation costs more in a long conversation than in a short one. Only `view` looks at all
-// messages, and draws those that have changed.
+// No operation costs more in a long conversation than in a short one. Only `view` visits all
+// messages, and rebuilds those that have changed.
 import type {
   BlockView,
   MessageView,
@@ -18,15 +18,15 @@ import { defined } from "./defined.js";
 import { BlockBuilder, Card, draw, MessageBuilder, type Speech, type Voice } from "./drawing.js";
 import { sameOr, share } from "./sharing.js";
 
-/** What is known while older entries are told. */
+/** The state while older entries are added. */
 interface Past {
   count: number;
-  /** Cards whose request is from these entries. */
+  /** Cards whose request is from the older entries. */
   asked: Set<Card>;
   turns: TurnView[];
-  /** In the order they were first heard. */
+  /** In the order of their first message. */
   voices: Set<Voice>;
-  /** A later entry has told the plan. */
+  /** Whether a later entry has set the plan. */
   knowsPlan: boolean;
 }
 
@@ -37,7 +37,7 @@ export class ViewBuilder {
   behind = false;
 
   plan: unknown[] = [];
-  /** Some entry has told the plan, perhaps that there is none any more. */
+  /** Whether an entry has set the plan, perhaps to empty. */
   #isPlanTold = false;
   #title: string | undefined;
   #toldTotals: Totals | undefined;
@@ -48,19 +48,19 @@ export class ViewBuilder {
   #toolOfRequest = new Map<string, string>();
   #speeches = new Map<Voice, Speech>([[undefined, newSpeech()]]);
   #cards = new Map<string, Card>();
-  /** Those that show what they print, or for how long. */
+  /** Cards that show the output or the duration of a running tool. */
   #running = new Map<string, Card>();
   #count = 0;
-  /** While older entries are put before the others. */
+  /** Set while older entries are added. */
   #past: Past | undefined;
   #lowest = 0;
-  /** How requests ended that began before what is here. */
+  /** The ends of requests that opened before the first entry of the view. */
   #endings = new Map<string, Partial<RequestView>>();
   #last: View = { messages: [], turns: [] };
 
-  /** What `tell` tells is older than all that is here: `entries` of the log, from `first` on. */
+  /** Adds older entries: `tell` applies `entries` of the log, from `first` on. */
   before(first: number, entries: number, tell: () => void): void {
-    // At most one message comes with an entry, and a message gets its place once.
+    // An entry adds at most one message, and a message is placed once.
     const began = this.#lowest - 2 * entries;
     const past: Past = {
       count: began,
@@ -88,7 +88,7 @@ export class ViewBuilder {
     this.first = first;
   }
 
-  /** The next place, among those that are told now. */
+  /** Returns the next position, among older entries while these are added. */
   #next(): number {
     if (this.#past) {
       this.#past.count += 1;
@@ -98,7 +98,7 @@ export class ViewBuilder {
     return this.#count;
   }
 
-  /** Forget all that is not finished, and what running tools have printed. */
+  /** Discards all unfinished blocks, and the output of running tools. */
   forgetGrowing(): void {
     for (const [voice, speech] of this.#speeches) {
       for (const blockId of [...speech.growing.keys()]) this.discard(voice, blockId);
@@ -109,17 +109,17 @@ export class ViewBuilder {
 
   // --- messages -----------------------------------------------------------------------------------
 
-  /** A message that is whole: a person's, or something that happened. */
+  /** Adds a complete message: of a person, or an event. */
   add(message: MessageView): void {
     this.#toPlace(this.#speech(message.parent_tool_use_id), message, this.#next());
   }
 
-  /** The assistant message with this id, if there is one. */
+  /** Returns the assistant message with this id, if there is one. */
   find(voice: Voice, messageId: string): MessageBuilder | undefined {
     return this.#speeches.get(voice)?.messages.get(messageId);
   }
 
-  /** The assistant message with this id; if there is none, a placeholder for it. */
+  /** Returns the assistant message with this id; creates a placeholder if there is none. */
   message(about: MessageView): MessageBuilder {
     const speech = this.#speech(about.parent_tool_use_id);
     let found = speech.messages.get(about.id);
@@ -131,12 +131,12 @@ export class ViewBuilder {
     return found;
   }
 
-  /** From now on the message is found under this id too. */
+  /** Adds another id for the message. */
   call(message: MessageBuilder, messageId: string): void {
     this.#speechOf(message).messages.set(messageId, message);
   }
 
-  /** The message gets its place, after all that have theirs, unless it has one. */
+  /** Gives the message its position after all placed messages, unless it has one. */
   place(message: MessageBuilder): void {
     if (message.hasPlace) return;
     const speech = this.#speechOf(message);
@@ -146,7 +146,7 @@ export class ViewBuilder {
     this.#toPlace(speech, message, message.order);
   }
 
-  /** A message that began before what was here stands where it began. */
+  /** Takes the position of a message that started in older entries, to place it again. */
   #moveBack(message: MessageBuilder): void {
     const speech = this.#speechOf(message);
     const at = speech.placed.findIndex((each) => each.message === message);
@@ -166,7 +166,7 @@ export class ViewBuilder {
     if (!speech) {
       speech = newSpeech();
       this.#speeches.set(voice, speech);
-      // From now on the call that it speaks under holds messages.
+      // The tool call of this sub-agent now contains messages.
       for (const block of this.#card(voice as string).homes) this.#shelter(block);
     }
     return speech;
@@ -183,7 +183,7 @@ export class ViewBuilder {
 
   // --- blocks -------------------------------------------------------------------------------------
 
-  /** A block begins to grow. It takes the place of what has grown there, or under its id. */
+  /** Starts a growing block. Replaces an unfinished block at the same index or with the same id. */
   start(message: MessageBuilder, index: number, block: BlockView): BlockBuilder {
     this.#move(message, block.id);
     const begun = this.#put(message, index, block, false);
@@ -191,7 +191,7 @@ export class ViewBuilder {
     return begun;
   }
 
-  /** A block is finished. What the message is follows from finished blocks alone. */
+  /** Finishes a block. Only finished blocks set the attributes of the message. */
   finish(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
     if (this.#past) return this.#finishOlder(message, index, block, about);
     this.#move(message, block.id);
@@ -201,7 +201,7 @@ export class ViewBuilder {
     message.isTold = true;
   }
 
-  /** The same, where what came later is here already: it still holds. */
+  /** Finishes a block of older entries. Values of later entries take precedence. */
   #finishOlder(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
     this.#move(message, block.id);
     if (!message.blocks.get(index)?.final) this.#put(message, index, block, true);
@@ -213,19 +213,19 @@ export class ViewBuilder {
     message.drawn = undefined;
   }
 
-  /** A growing block will never be finished; nor is its message shown without any block. */
+  /** Discards a growing block, and its message if that is now empty. */
   discard(voice: Voice, blockId: string): void {
     const message = this.#release(voice, blockId);
     if (!message) return;
     this.dropIfEmpty(message);
     const card = this.#running.get(blockId);
     if (card) {
-      this.#running.delete(blockId); // it was a tool call
+      this.#running.delete(blockId); // the block was a tool call
       silence(card);
     }
   }
 
-  /** A message without blocks goes, unless it has its place; there it is only not shown. */
+  /** Drops a message without blocks. A placed message stays, but is not shown. */
   dropIfEmpty(message: MessageBuilder): void {
     if (message.blocks.size || message.isOpen || message.hasPlace) return;
     const speech = this.#speechOf(message);
@@ -249,13 +249,13 @@ export class ViewBuilder {
     return block;
   }
 
-  /** A block id is one block: what has grown under it elsewhere was this one. */
+  /** Removes a growing block with the same id from any other position: an id is one block. */
   #move(message: MessageBuilder, blockId: string): void {
     const left = this.#release(message.about.parent_tool_use_id, blockId);
     if (left && left !== message) this.dropIfEmpty(left);
   }
 
-  /** Take away what has grown under this id; the message it was in, if it was. */
+  /** Removes the growing block with this id. Returns the message that had it. */
   #release(voice: Voice, blockId: string): MessageBuilder | undefined {
     const growing = this.#speeches.get(voice)?.growing;
     const block = growing?.get(blockId);
@@ -266,7 +266,7 @@ export class ViewBuilder {
     return block.message;
   }
 
-  /** The block is no longer shown. */
+  /** Marks a block as not shown any more. */
   #leave(block: BlockBuilder): void {
     block.changed();
     if (block.whole.type === "tool") this.#cards.get(block.whole.id)?.homes.delete(block);
@@ -274,7 +274,7 @@ export class ViewBuilder {
 
   // --- tools --------------------------------------------------------------------------------------
 
-  /** A tool runs, and may have printed something. When its result is there, that is over. */
+  /** Adds the progress of a running tool. Ignored after the result. */
   progress(toolUseId: string, output: string | undefined, elapsed?: number): void {
     const card = this.#card(toolUseId);
     if (card.result) return;
@@ -284,7 +284,7 @@ export class ViewBuilder {
     card.changed();
   }
 
-  /** What a tool gave back, the first time. Whether it was. */
+  /** Sets the result of a tool call. Returns whether it was the first. */
   result(toolUseId: string, result: ResultView): boolean {
     const card = this.#card(toolUseId);
     if (card.result) return false;
@@ -294,7 +294,7 @@ export class ViewBuilder {
     return true;
   }
 
-  /** A tool call waits for a person. */
+  /** Opens a request of a tool call. */
   ask(request: OpenRequest): void {
     if (this.#past) return this.#askOlder(request, this.#past);
     this.#requests.set(request.request_id, request);
@@ -305,24 +305,24 @@ export class ViewBuilder {
     card.changed();
   }
 
-  /** Whether it is still open is known: the state has told it. */
+  /** Opens a request of older entries; the state tells whether it is still open. */
   #askOlder(request: OpenRequest, past: Past): void {
     const { request_id, kind, tool_use_id } = request;
     const ending = this.#endings.get(request_id);
     if (!this.#endings.delete(request_id)) this.#toolOfRequest.set(request_id, tool_use_id);
     const card = this.#card(tool_use_id);
-    if (card.request && !past.asked.has(card)) return; // a later one
+    if (card.request && !past.asked.has(card)) return; // a later request
     past.asked.add(card);
     card.request = { request_id, kind, ...ending };
     card.changed();
   }
 
-  /** A request has ended. Its card shows how, unless it shows a later request by now. */
+  /** Ends a request. Its card shows the outcome, unless it already shows a later request. */
   resolve(requestId: string, ended: Partial<RequestView>): void {
     if (this.#requests.delete(requestId)) this.#tellRequests();
     const tool = this.#toolOfRequest.get(requestId);
     if (tool === undefined) {
-      if (this.first > 1) this.#endings.set(requestId, ended); // it began before what is here
+      if (this.first > 1) this.#endings.set(requestId, ended); // opened before the first entry of the view
       return;
     }
     const card = this.#cards.get(tool);
@@ -348,7 +348,7 @@ export class ViewBuilder {
 
   // --- turns and state ------------------------------------------------------------------------------
 
-  /** A turn is over, which counts once. */
+  /** Ends a turn, only once. */
   endTurn(turnId: number, end: TurnEnd): void {
     if (this.#turns.has(turnId)) return;
     if (this.#past) this.#past.turns.push({ turn_id: turnId, end });
@@ -356,26 +356,26 @@ export class ViewBuilder {
     this.#sums = withTurn(this.#sums ?? {}, end);
   }
 
-  /** The agent's to-do list, whole. */
+  /** Sets the agent's to-do list. */
   setPlan(items: unknown[]): void {
     if (this.#past?.knowsPlan) return;
     this.plan = items;
     this.#isPlanTold = true;
   }
 
-  /** How many turns are over. */
+  /** The number of ended turns. */
   get turnCount(): number {
     return this.#turns.size;
   }
 
-  /** The state, whole. A title or a total that it does not tell is still as it was told. */
+  /** Sets the state. An absent title or total keeps its last value. */
   setStatus(status: Status): void {
     this.#requests = new Map(status.requests.map((request) => [request.request_id, request]));
     this.#status = share(this.#status, { ...status, requests: [...this.#requests.values()] });
     this.tell(status.title, status.totals);
   }
 
-  /** The title and the totals, where they are told. An empty title is none any more. */
+  /** Sets the title and the totals, if present. An empty title removes it. */
   tell(title: string | undefined, totals: Totals | undefined): void {
     if (title !== undefined) this.#title = title || undefined;
     if (totals) this.#toldTotals = share(this.#toldTotals, totals);
@@ -383,7 +383,7 @@ export class ViewBuilder {
 
   // --- the view -------------------------------------------------------------------------------------
 
-  /** Everything on the screen. What has not changed since the last time is the same object. */
+  /** Returns the whole view. Unchanged parts are the same objects as before. */
   view(): View {
     const last = this.#last;
     const view = defined<View>({
@@ -408,7 +408,7 @@ function newSpeech(): Speech {
   return { placed: [], older: [], unplaced: new Map(), messages: new Map(), growing: new Map() };
 }
 
-/** What is known of a message, with what another entry tells of it. */
+/** Merges the attributes of a message with those of another entry. */
 function withMore(about: MessageView, more: MessageView | undefined): MessageView {
   const told = { ...about };
   for (const name of ["model", "error", "agent_id"] as const) {
@@ -418,7 +418,7 @@ function withMore(about: MessageView, more: MessageView | undefined): MessageVie
   return told;
 }
 
-/** What the tool has printed, and for how long it has run, goes. */
+/** Removes the output and the duration of a running tool. */
 function silence(card: Card): void {
   card.output = card.elapsed = undefined;
   card.changed();
@@ -431,7 +431,7 @@ const TOKENS = [
   "cache_read_input_tokens",
 ] as const;
 
-/** The totals, with one more turn. */
+/** Adds a turn to the totals. */
 function withTurn(totals: Totals, end: TurnEnd): Totals {
   const sums: Totals = {};
   for (const name of TOKENS) {

@@ -1,22 +1,22 @@
-// A view while it is built: its parts, and how they are drawn.
+// The parts of a view while it is built, and how they are rendered.
 //
-// Everything that is drawn is kept until it changes. So a drawing costs what has changed since the
-// last one, and what has not changed is the very same object: a front end sees that at once.
+// Each rendered part is cached until it changes. So rendering costs only as much as has changed,
+// and an unchanged part is the same object: a front end can compare by identity.
 import type { BlockView, MessageView, RequestView, ResultView, ToolView } from "../generated/types.js";
 import { isSame } from "./sharing.js";
 
-/** The tool call whose sub-agent speaks; undefined: the agent itself. */
+/** The tool call of the sub-agent; undefined: the agent itself. */
 export type Voice = string | undefined;
 
 export type BlockStatus = BlockView["status"];
 
-/** Sub-agents within sub-agents; whoever speaks further down is shown at top level. */
+/** Maximum depth of nested sub-agents; deeper ones are shown at the top level. */
 const DEEPEST = 32;
 
 /** A block, growing or final. */
 export class BlockBuilder {
   status: BlockStatus;
-  /** The piece it reaches up to, where pieces are counted. */
+  /** The number of the last piece, if pieces are counted. */
   number = 0;
   drawn: BlockView | undefined;
   #grown: string | undefined;
@@ -24,26 +24,29 @@ export class BlockBuilder {
   constructor(
     readonly message: MessageBuilder,
     readonly index: number,
-    /** What it began with, or all of it. */
+    /** The start of the block, or the whole block. */
     public whole: BlockView,
-    /** Its last word has been said. */
+    /** Whether the block is finished. */
     readonly final: boolean,
   ) {
     this.status = final ? whole.status : "streaming";
   }
 
-  /** What has grown since it began. */
+  /** The text that was appended after the start. */
   get text(): string | undefined {
     return this.#grown;
   }
 
-  /** The block has grown. An engine joins such texts when they are read, so the length does not matter. */
+  /**
+   * Appends text. Engines join such strings only when they are read, so the cost does not grow with
+   * the length.
+   */
   append(text: string): void {
     this.#grown = (this.#grown ?? "") + text;
     this.changed();
   }
 
-  /** What has grown is a part of this by now, or replaced by it. */
+  /** Replaces the block and the appended text. */
   replace(whole: BlockView): void {
     this.whole = whole;
     this.#grown = undefined;
@@ -65,25 +68,25 @@ export class BlockBuilder {
 export class MessageBuilder {
   readonly blocks = new Map<number, BlockBuilder>();
   hasPlace = false;
-  /** Some block of it is finished. */
+  /** Whether a block of it is finished. */
   isTold = false;
-  /** It will not stream again. */
+  /** Whether it will not stream again. */
   hasEnded = false;
-  /** Some call in it has a sub-agent that speaks. */
+  /** Whether a call in it has a sub-agent with messages. */
   nests = false;
-  /** What later entries have told of it, where older ones are put before them. */
+  /** The attributes from later entries, while older ones are added. */
   later: MessageView | undefined;
   drawn: MessageView | undefined;
   #open = false;
 
   constructor(
-    /** Everything but its blocks. */
+    /** All attributes but the blocks. */
     public about: MessageView,
-    /** Among the messages that have their place, or among those that have not. */
+    /** The position among the placed or among the unplaced messages. */
     public order: number,
   ) {}
 
-  /** It streams, whatever its blocks say. */
+  /** Whether it is streaming, even if all its blocks are finished. */
   get isOpen(): boolean {
     return this.#open;
   }
@@ -93,14 +96,14 @@ export class MessageBuilder {
     this.drawn = undefined;
   }
 
-  /** Its blocks in their order. */
+  /** Returns the blocks in their order. */
   sorted(): BlockBuilder[] {
     const blocks = [...this.blocks.values()];
     return blocks.length > 1 ? blocks.sort((one, other) => one.index - other.index) : blocks;
   }
 }
 
-/** What is known of a tool call besides the call itself, which may be still to come. */
+/** The state of a tool call, which may be known before the call itself. */
 export class Card {
   request: RequestView | undefined;
   result: ResultView | undefined;
@@ -116,15 +119,15 @@ export class Card {
 
 /** The messages of one voice. */
 export interface Speech {
-  /** In the order they got their place. */
+  /** In the order of their positions. */
   placed: { order: number; message: MessageView | MessageBuilder }[];
-  /** Those that will stand before them: only while they are told. */
+  /** Older messages, only while older entries are added. */
   older: { order: number; message: MessageView | MessageBuilder }[];
-  /** Without a finished block, by their order. */
+  /** Messages without a finished block, by their order. */
   unplaced: Map<number, MessageBuilder>;
   /** By id. */
   messages: Map<string, MessageBuilder>;
-  /** Blocks that grow, by id. */
+  /** Growing blocks, by id. */
   growing: Map<string, BlockBuilder>;
 }
 
@@ -134,7 +137,7 @@ interface Drawn {
   view: MessageView;
 }
 
-/** The messages as they are now, each sub-agent's under the tool call it works for. */
+/** Returns the current messages, those of each sub-agent inside of its tool call. */
 export function draw(speeches: Map<Voice, Speech>, cards: Map<string, Card>): MessageView[] {
   return new Drawing(speeches, cards).messages();
 }
@@ -149,13 +152,13 @@ class Drawing {
     this.#left = new Map(speeches);
   }
 
-  /** All of them. A voice whose tool call is not shown speaks at top level. */
+  /** Returns all messages. A voice whose tool call is not shown appears at the top level. */
   messages(): MessageView[] {
     const top = [...this.#left.keys()].filter((voice) => voice === undefined || !this.#isShown(voice));
     const drawn = top.flatMap((voice) => this.#speech(voice, 0));
     let voices = top.length;
     for (const voice of this.#left.keys()) {
-      // Too deep, or calls that are made by their own sub-agents.
+      // Nested too deeply, or in a cycle of calls.
       drawn.push(...this.#speech(voice, 0));
       voices += 1;
     }
@@ -186,7 +189,7 @@ class Drawing {
 
   #message(message: MessageBuilder, depth: number): MessageView {
     const last = message.drawn;
-    // Where sub-agents speak, what stands below depends on more than this message: look again.
+    // A message with sub-agents must be checked again, because their messages may have changed.
     if (last && !message.nests) return last;
     const blocks = message.sorted().map((block) => this.#block(block, depth));
     if (last && isSame(last.blocks, blocks)) return last;

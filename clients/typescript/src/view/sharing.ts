@@ -1,6 +1,6 @@
-// Structural sharing: what comes again unchanged is the object that was there before.
+// Structural sharing: an unchanged part stays the same object.
 
-/** `last`, if `now` holds the very same things. */
+/** Returns `last` if `now` holds the same items. */
 export function sameOr<T extends readonly unknown[]>(last: T, now: T): T {
   return isSame(last, now) ? last : now;
 }
@@ -9,7 +9,7 @@ export function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, at) => item === other[at]);
 }
 
-/** `now`, with every part that equals the same part of `before` taken from there. */
+/** Returns `now`, with every part that equals the same part of `before` taken from `before`. */
 export function share<T>(before: unknown, now: T): T {
   if (before === now || typeof before !== "object" || typeof now !== "object") return now;
   if (before === null || now === null || Array.isArray(before) !== Array.isArray(now)) return now;

@@ -1,4 +1,4 @@
-"""An agent that needs no key and no network: it shows everything that an agent can do."""
+"""The agent `demo`: shows everything that an agent can do, without a key and without a network."""
 
 from turnwire.agents.demo.agent import DemoAgent
 from turnwire.agents.demo.options import DemoOptions

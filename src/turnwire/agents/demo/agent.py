@@ -1,4 +1,4 @@
-"""The agent `demo`: its sessions, and how they take prompts, answers and interrupts."""
+"""The agent `demo` and its sessions, which handle prompts, answers, controls and interrupts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FLOOD_PIECE = "All work and no play makes a flood. " * 455  # 16 KB
 
 
 class DemoAgent:
-    """Needs no key and no network. What it does is chosen by words in the prompt."""
+    """An agent without a key and a network. Words in the prompt choose the scenes that it plays."""
 
     name = "demo"
     capabilities = AgentCapabilities(
@@ -53,11 +53,14 @@ class DemoAgent:
         self._options = msgspec.convert(options, DemoOptions)
 
     def unavailable(self) -> str | None:
-        """It is always there."""
+        """Returns None: the demo is always available."""
         return None
 
     async def open(self, start: SessionStart) -> DemoSession:
-        """A session. One that is resumed has the same name, and its questions can be answered."""
+        """Opens a session. A resumed session keeps its id and accepts answers to its questions.
+
+        Raises AgentGone if the options are invalid.
+        """
         own = {**structs.asdict(self._options), **start.options}
         try:
             options = msgspec.convert(own, DemoOptions)
@@ -70,30 +73,30 @@ class DemoAgent:
 
 
 class DemoSession(LocalSession):
-    """One conversation with the demo."""
+    """An agent session of the demo."""
 
     def __init__(self, options: DemoOptions, session_id: str, cwd: str | None) -> None:
         super().__init__()
         self.options = options
         self.session_id = session_id
-        # A turn, or an answer, that is handed over again after a crash is played again: what is
-        # said then has other ids, as it would have with any model.
+        # A turn or an answer that is delivered again after a crash is played again. Its blocks then
+        # get other ids, as they would from a real model.
         self.key = uuid.uuid4().hex[:8]
         self.cwd = cwd
         self.may_delete = False
         self.works: dict[str, Work] = {}
-        self._floor = asyncio.Lock()  # one turn at a time
+        self._floor = asyncio.Lock()  # held by the running turn
         self._turn: Turn | None = None
         self._introduced = False
         self._afterwards: list[Callable[[], Awaitable[bool]]] = []
 
     @property
     def native_session_id(self) -> str | None:
-        """The same for the same conversation."""
+        """Returns the session id, which is derived from the conversation's id."""
         return self.session_id
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Play what the words in it ask for."""
+        """Plays the scenes that the words of the prompt name."""
         self._check_open()
         text = "\n".join(part.text for part in content if isinstance(part, TextContent))
         turn = Turn(self, Place.begin(text, short_key(turn_uuid, self.key)), text)
@@ -101,7 +104,7 @@ class DemoSession(LocalSession):
             self._start(self._run(turn, play))
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
-        """Go on where the question was asked, in this process or in one that is gone."""
+        """Continues the turn that asked, also if an earlier process asked the question."""
         self._check_open()
         for reply in replies:
             waiting = self._turn.waiting.get(reply.request_id) if self._turn else None
@@ -111,13 +114,13 @@ class DemoSession(LocalSession):
                 self._start(self._resume(reply))
 
     async def interrupt(self) -> None:
-        """Stop at the next piece, unless it was told not to listen."""
+        """Stops the turn at its next piece, unless the option `obey_interrupt` is off."""
         self._check_open()
         if self._turn is not None and self.options.obey_interrupt:
             self._turn.stop.set()
 
     async def control(self, control: Control) -> ControlResult:
-        """End what works in the background. It can do nothing else."""
+        """Stops a background task. Refuses every other control."""
         self._check_open()
         if not isinstance(control, StopTask):
             return await super().control(control)
@@ -126,21 +129,21 @@ class DemoSession(LocalSession):
             said = f"Nothing called {control.task_id!r} works in the background."
             raise Refused("INVALID_PAYLOAD", said)
         await work.stop()
-        self._check_open()  # else it ended with the session
+        self._check_open()  # raises if the task ended because the session was closed
         return Done()
 
-    # --- for its turns ------------------------------------------------------------------------
+    # --- used by the turns --------------------------------------------------------------------
 
     def say(self, *events: NormalizedStreamEvent) -> None:
-        """Hand these out together."""
+        """Emits these events in one batch."""
         self._say(*events)
 
     async def let_read(self) -> None:
-        """Wait for a reader that is behind."""
+        """Waits while too many events are unread."""
         await self._let_read()
 
     async def perish(self) -> None:
-        """Be gone, as if killed. In a process of its own it really is."""
+        """Ends the session as if killed. In a child process, really kills the process."""
         await self._let_read(0)
         if runs_as_child():
             os.kill(os.getpid(), signal.SIGKILL)
@@ -148,7 +151,7 @@ class DemoSession(LocalSession):
         await asyncio.Event().wait()
 
     def afterwards(self, work: Callable[[], Awaitable[bool]]) -> None:
-        """Do this when the turn is over; it says whether there is something to report then."""
+        """Runs `work` after the turn. If it returns True, a further turn reports its end."""
         self._afterwards.append(work)
 
     # --- turns --------------------------------------------------------------------------------
@@ -165,7 +168,7 @@ class DemoSession(LocalSession):
             await self._run(turn, partial(_tell, text=turn.text("told", answer=answer)))
 
     async def _run(self, turn: Turn, script: _Script, origin: str | None = None) -> None:
-        """From a turn's first word to its last, whatever happens in between."""
+        """Runs a turn. Emits its start and its end, also if it fails or is interrupted."""
         async with self._floor:
             self._turn = turn
             failed, interrupted = None, False
@@ -185,7 +188,7 @@ class DemoSession(LocalSession):
             self._start(self._work_on(turn, work))
 
     async def _work_on(self, turn: Turn, work: Callable[[], Awaitable[bool]]) -> None:
-        """Background work, and then a turn that nobody asked for, unless it was stopped."""
+        """Runs background work, then a turn without a prompt that reports it, unless stopped."""
         if not await work():
             return
         place = structs.replace(turn.place, turn=f"{turn.place.turn}r", number=0)
@@ -197,7 +200,7 @@ class DemoSession(LocalSession):
         options = self.options
         if options.garbage and runs_as_child():
             for nonsense in _GARBAGE:
-                await self._let_read(0)  # each in a line of its own, so that nothing else is lost
+                await self._let_read(0)  # each in its own line, so that no other event is lost
                 self._say(ev.UnknownEvent(PROVIDER, self.session_id, None, None, "", Raw(nonsense)))
             await self._let_read(0)
         if options.flood:

@@ -1,4 +1,4 @@
-"""Work that outlives its turn, and can be stopped; the session reports it when it is done."""
+"""The scene `background`: a task that continues after its turn, can be stopped and is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LASTS = 40  # pieces
 
 
 async def background(turn: Turn) -> None:
-    """Start it, and go on."""
+    """Starts the background task and ends the scene without waiting for the task."""
     description = turn.text("background_task")
     arguments = {
         "description": description,
@@ -40,7 +40,7 @@ async def background(turn: Turn) -> None:
 
 
 class _Search:
-    """A helper's voice after its turn. An interrupt of a turn does not end it."""
+    """A sub-agent that works after its turn. An interrupt of a turn does not stop it."""
 
     def __init__(self, turn: Turn, task: ev.Task, call: str) -> None:
         self.task = task
@@ -50,7 +50,7 @@ class _Search:
         self._over = asyncio.Event()
 
     async def run(self) -> bool:
-        """Whether it came to its end, so that there is something to report."""
+        """Runs the task. Returns False if it was stopped, True if its end has to be reported."""
         if self._turn.stop.is_set():
             return False
         self._is_begun = True
@@ -60,11 +60,11 @@ class _Search:
             self._end("stopped", self._turn.text("interrupted"))
             return False
         finally:
-            self._over.set()  # also where the session is closed
+            self._over.set()  # also if the session is closed
         return True
 
     async def stop(self) -> None:
-        """It is over when this returns, whether it had begun or not."""
+        """Stops the task and waits for its end. Also works before the task has begun."""
         self._turn.stop.set()
         if self._is_begun:
             await self._over.wait()
@@ -91,7 +91,7 @@ class _Search:
 
 
 def _tell_tasks(turn: Turn) -> None:
-    """All that run, whichever turn began them."""
+    """Emits the list of all running background tasks of the session."""
     tasks = [work.task for work in turn.host.works.values()]
     told = {"tasks": [{**told_of(task), "task_type": task.kind} for task in tasks]}
     turn.news("background_tasks_changed", told, ev.TasksListed, ephemeral=True, tasks=tasks)

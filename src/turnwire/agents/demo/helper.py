@@ -1,4 +1,4 @@
-"""A helper of the demo: a sub-agent that speaks with a voice of its own."""
+"""A sub-agent of the demo, whose events name the tool call that started it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["helper_works"]
 async def helper_works(
     turn: Turn, call: str, task: str, description: str, texts: tuple[str, str, str]
 ) -> str:
-    """What the helper says first, what its command prints, and its report, which is returned.
+    """Plays a sub-agent and returns its report.
 
-    An interrupt ends it: the call that it works for gets its result.
+    `texts` names its first text, the output of its command and its report. An interrupt ends the
+    sub-agent and gives the tool call that started it an error as result.
     """
     starts, printed, report = (turn.text(name) for name in texts)
     known = ev.Task(task, call, "local_agent", description)

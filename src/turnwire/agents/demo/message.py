@@ -1,4 +1,4 @@
-"""A message of the demo as it grows: block after block, piece after piece."""
+"""Streams a message of the demo: block by block, piece by piece."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _TOOL_TYPES = {
 
 
 class Message:
-    """Used as `async with Message(turn) as message`. An interrupt ends it as it should end."""
+    """A message that is streamed inside `async with Message(turn) as message`.
+
+    Leaving the context completes the message; an interrupt aborts it.
+    """
 
     def __init__(self, turn: Turn, parent: str | None = None) -> None:
         self._turn = turn
@@ -33,8 +36,8 @@ class Message:
         self._id = turn.new_id("msg")
         self._index = 0
         self._written: list[str] = []
-        self._open: list[str] = []  # the pieces of the block that grows
-        self._kind: DeltaKind | None = None  # what grows
+        self._open: list[str] = []  # pieces of the open block
+        self._kind: DeltaKind | None = None  # kind of the open block
         self._calls = False
 
     async def __aenter__(self) -> Self:
@@ -51,17 +54,17 @@ class Message:
             self._abort()
 
     async def text(self, text: str) -> None:
-        """Words."""
+        """Streams a text block."""
         await self._stream("text", TextBlock("", "in_progress"), pieces(text))
         self._finish(TextBlock(text, "completed"))
 
     async def thinking(self, text: str) -> None:
-        """Reasoning."""
+        """Streams a thinking block."""
         await self._stream("thinking", ThinkingBlock("", "in_progress"), pieces(text))
         self._finish(ThinkingBlock(text, "completed"))
 
     async def call(self, name: str, arguments: dict[str, Any], *, id: str | None = None) -> str:  # noqa: A002
-        """A call of a tool; returns its id."""
+        """Streams a tool call and returns its id."""
         self._calls = True
         call_id = id or self._turn.new_id("call")
         kind = _TOOL_TYPES[name]
@@ -74,15 +77,15 @@ class Message:
         return call_id
 
     def abandon(self) -> None:
-        """What was said so far never happened."""
+        """Discards the message with everything streamed so far."""
         self._turn.say(ev.MessageDiscarded(*self._whose, self._id, 0, "abandoned"))
 
     async def begin(self, text: str) -> None:
-        """Say something and do not finish it."""
+        """Streams the beginning of a text block and leaves the block open."""
         await self._stream("text", TextBlock("", "in_progress"), pieces(text))
 
     async def flood(self, part: str, times: int, seconds: float) -> None:
-        """The same words again and again, so many seconds for each."""
+        """Streams the same text many times as one block; `seconds` is the time for each."""
         loop = asyncio.get_running_loop()
         self._kind, self._open = "text", []
         block = TextBlock("", "in_progress")
@@ -106,7 +109,7 @@ class Message:
             turn.say(ev.ContentDelta(*whose, self._id, index, kind, part, call))
 
     def _finish(self, block: ContentBlock, *, aborted: bool = False) -> None:
-        """As Claude does: the finished block is said for good before its stream ends."""
+        """Completes the open block. Like Claude, emits the final block before its stream ends."""
         self._turn.say(
             ev.AssistantMessage(
                 *self._whose,
@@ -131,7 +134,7 @@ class Message:
         )
 
     def _abort(self) -> None:
-        """Words stay as far as they got; half a call was never made."""
+        """Ends the message after an interrupt: keeps partial text, discards a partial tool call."""
         so_far = "".join(self._open)
         if self._kind == "tool_input":
             usage = self._turn.count("".join(self._written))

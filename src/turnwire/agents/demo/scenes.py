@@ -1,4 +1,4 @@
-"""What the demo can show: a function for each scene."""
+"""The scenes of the demo, one function each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DELETE = {"command": "rm -r build", "description": "Delete the folder build"}
 
 
 async def play(turn: Turn) -> None:
-    """The scenes of this turn, from its place on."""
+    """Plays the scenes of this turn, starting at its place."""
     scenes = turn.place.scenes
     first = turn.place.position
     for position in range(first, len(scenes)):
@@ -33,7 +33,7 @@ async def play(turn: Turn) -> None:
 
 
 async def play_answered(turn: Turn, reply: Reply) -> None:
-    """The rest of a turn whose question was asked by a process that is gone."""
+    """Plays the rest of a turn whose question was asked by an earlier process."""
     await _take_answer(turn, reply.request_id, reply)
     turn.place = msgspec.structs.replace(turn.place, position=turn.place.position + 1)
     await play(turn)
@@ -78,7 +78,7 @@ async def _question(turn: Turn) -> None:
 
 
 async def _form(turn: Turn) -> None:
-    """Several questions at once, which nobody has to answer."""
+    """Asks several optional questions at once."""
     sizes = [{"label": turn.text(name)} for name in ("small", "large")]
     which_sizes = {
         "question": turn.text("question_sizes"),
@@ -103,7 +103,7 @@ def _which_colour(turn: Turn) -> dict[str, Any]:
 async def _ask(turn: Turn, arguments: dict[str, Any]) -> None:
     async with Message(turn) as message:
         await message.text(turn.text("before_question"))
-        call = turn.new_question_id()  # the newest number: whoever goes on counts from there
+        call = turn.new_question_id()  # made last: a resumed turn continues to count from it
         await message.call("request_input", arguments, id=call)
     asked = ev.QuestionAsked(
         *turn.whose(), f"{call}_ask", call, "request_input", questions_of(arguments), arguments
@@ -118,7 +118,7 @@ async def _take_answer(turn: Turn, call: str, reply: Reply) -> None:
 
 
 def words_of(answer: Any) -> str:
-    """An answer in words: of an object its values, of a list its items."""
+    """Returns an answer as text: the values of an object, the items of a list."""
     match answer:
         case str():
             return answer

@@ -1,4 +1,4 @@
-"""Which scenes a prompt asks for, and how a question remembers where its script goes on."""
+"""Finds the scenes that a prompt names, and stores the place in the script in question ids."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["SCENES", "Place", "Scene", "scenes_of", "short_key"]
 
 
 class Scene(Struct, frozen=True):
-    """Something that the demo can show."""
+    """A scene and the words that choose it."""
 
     name: str
-    letter: str  # its name inside an id
+    letter: str  # stands for the scene inside an id
     english: tuple[str, ...]
     chinese: tuple[str, ...]
 
 
 SCENES = [
-    Scene("answer", "w", (), ()),  # to a prompt without any of these words
+    Scene("answer", "w", (), ()),  # for a prompt without any of these words
     Scene("help", "h", ("help",), ("帮助",)),
     Scene("think", "t", ("think", "thinking"), ("思考", "想一想")),
     Scene("tool", "x", ("tool", "tools", "command"), ("工具", "命令")),
@@ -35,7 +35,7 @@ SCENES = [
     Scene("long", "l", ("long",), ("长文", "很长")),
     Scene("error", "e", ("error", "fail"), ("错误", "失败")),
 ]
-_READ = 4000  # characters of a prompt; what comes later chooses nothing
+_READ = 4000  # characters of a prompt that are searched for words
 _TOUR = ["think", "tool", "plan", "subagent", "question", "permission", "background", "long"]
 _EVERYTHING = re.compile(r"\b(?:everything|tour)\b|全部|所有", re.IGNORECASE)
 _NAMES = {scene.letter: scene.name for scene in SCENES}
@@ -51,7 +51,7 @@ _PATTERNS = {scene.name: _pattern(scene) for scene in SCENES if scene.english}
 
 
 def scenes_of(prompt: str) -> list[str]:
-    """The scenes that a prompt names, each once, in the order of their first words."""
+    """Returns the scenes that a prompt names, each once, in the order of their first words."""
     prompt = prompt[:_READ]
     if _EVERYTHING.search(prompt):
         return list(_TOUR)
@@ -62,32 +62,32 @@ def scenes_of(prompt: str) -> list[str]:
 
 
 def short_key(*names: str) -> str:
-    """Short, and the same for the same names."""
+    """Returns a short hash of the names."""
     return sha256("/".join(names).encode()).hexdigest()[:10]
 
 
 class Place(Struct, frozen=True):
-    """A place in a script. The id of a question holds it, so that any process can go on from there."""
+    """A place in a script. A question's id contains it, so that any process can continue there."""
 
-    turn: str  # the turn's key: every id that is given out in it begins with this
+    turn: str  # the turn's key, a part of every id of the turn
     language: Language
     scenes: list[str]
-    position: int  # the scene that is being played
-    number: int  # of the ids that were given out in this turn
+    position: int  # index of the current scene
+    number: int  # number of ids used in this turn
 
     @classmethod
     def begin(cls, prompt: str, turn: str) -> Place:
-        """Where the script of a prompt begins."""
+        """Returns the start of the script of a prompt."""
         return cls(turn, language_of(prompt), scenes_of(prompt), 0, 0)
 
     def to_id(self) -> str:
-        """As the id of a tool call: `demo_7f3a9c2e10_en_tqx_1_5`."""
+        """Returns the place as the id of a tool call, such as `demo_7f3a9c2e10_en_tqx_1_5`."""
         letters = "".join(_LETTERS[name] for name in self.scenes)
         return f"demo_{self.turn}_{self.language}_{letters}_{self.position}_{self.number}"
 
     @classmethod
     def from_id(cls, tool_use_id: str) -> Place | None:
-        """Read it back; none if this is no id of ours."""
+        """Parses an id made by `to_id`. Returns None if it is another id."""
         match = re.fullmatch(r"demo_([0-9a-f]{10})_(en|zh)_([a-z]+)_(\d+)_(\d+)", tool_use_id)
         if match is None or not set(match[3]) <= _NAMES.keys():
             return None

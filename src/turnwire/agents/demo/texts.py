@@ -1,4 +1,4 @@
-"""What the demo says, in English and in Chinese."""
+"""The texts of the demo in English and Chinese."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PIECE = re.compile("[\u3000-\u9fff\uff00-\uffef]{1,3}|[^\\s\u3000-\u9fff\uff00-
 
 
 def language_of(prompt: str) -> Language:
-    """Chinese gets a Chinese answer, everything else an English one."""
+    """Returns the language of the answer: Chinese if the prompt has Chinese characters."""
     return "zh" if _CHINESE.search(prompt) else "en"
 
 
 def pieces(text: str) -> list[str]:
-    """A text as a model would stream it: a word at a time, or a few characters."""
+    """Splits a text into pieces as a model streams them: single words or a few characters."""
     return _PIECE.findall(text)
 
 

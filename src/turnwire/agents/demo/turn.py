@@ -1,4 +1,4 @@
-"""One turn of the demo: numbers, pauses and requests, and the events that a scene is made of."""
+"""One turn of the demo: its ids, pauses, requests, usage and events."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from turnwire.core.usage import ModelUsage, Usage
 __all__ = ["PROVIDER", "Failed", "Host", "Stopped", "Turn", "Whose", "Work", "told_of"]
 
 PROVIDER = "demo"
-Whose = tuple[str, str, str | None, str | None]  # what every event begins with
+Whose = tuple[str, str, str | None, str | None]  # the first four fields of every event
 
 
 class Stopped(Exception):
-    """A person interrupted the turn."""
+    """Raised in a turn that was interrupted."""
 
 
 class Failed(Exception):
-    """The turn comes to a bad end."""
+    """Raised to end a turn as failed."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -39,68 +39,68 @@ class Failed(Exception):
 
 
 class Work(Protocol):
-    """Something that goes on in the background."""
+    """A background task."""
 
     task: ev.Task
 
     async def stop(self) -> None:
-        """End it."""
+        """Stops the task."""
 
 
 class Host(Protocol):
-    """The session, as a turn sees it."""
+    """The part of the session that a turn uses."""
 
     options: DemoOptions
     session_id: str
     cwd: str | None
-    may_delete: bool  # a person allowed it for good
-    works: dict[str, Work]  # that go on in the background, by the ids of their tasks
+    may_delete: bool  # a person allowed it for the rest of the session
+    works: dict[str, Work]  # background tasks by task id
 
     def say(self, *events: NormalizedStreamEvent) -> None:
-        """Hand these out together."""
+        """Emits these events in one batch."""
 
     async def let_read(self) -> None:
-        """Wait for a reader that is behind."""
+        """Waits while too many events are unread."""
 
     async def perish(self) -> None:
-        """Be gone, at once. Never returns."""
+        """Ends the session as if killed. Never returns."""
 
     def afterwards(self, work: Callable[[], Awaitable[bool]]) -> None:
-        """Do this when the turn is over; it says whether there is something to report then."""
+        """Runs `work` after the turn. If it returns True, a further turn reports its end."""
 
 
 def told_of(task: ev.Task) -> dict[str, Any]:
-    """A task in the words of its news."""
+    """Returns the fields of a task in a system message."""
     about = {"task_id": task.task_id, "tool_use_id": task.tool_use_id}
     return {**about, "description": task.description}
 
 
 class Turn:
-    """What the scenes play on."""
+    """A turn, with the operations that scenes use."""
 
     def __init__(self, host: Host, place: Place, prompt: str = "") -> None:
         self.host = host
         self.place = place
         self.prompt = prompt
         self.stop = asyncio.Event()
-        self.waiting: dict[str, asyncio.Future[Reply]] = {}  # by the id that the reply will name
+        self.waiting: dict[str, asyncio.Future[Reply]] = {}  # by the request id of the reply
         self._texts = TEXTS[place.language]
         self._number = place.number
         self._read = self._wrote = self._messages = self._pieces = 0
 
-    # --- small things -------------------------------------------------------------------------
+    # --- texts, ids and pauses ----------------------------------------------------------------
 
     def text(self, name: str, **values: object) -> str:
-        """Words in the person's language."""
+        """Returns a text in the language of the prompt."""
         return self._texts[name].format(**values) if values else self._texts[name]
 
     def whose(self, parent: str | None = None) -> Whose:
-        """The four fields that every event begins with; `parent`: the call of a helper."""
+        """Returns the first four fields of every event; `parent` is the call of a sub-agent."""
         agent_id = f"helper-{parent}" if parent else None
         return PROVIDER, self.host.session_id, parent, agent_id
 
     def say(self, *events: NormalizedStreamEvent) -> None:
-        """Hand these out together."""
+        """Emits these events in one batch."""
         self.host.say(*events)
 
     def news(
@@ -112,46 +112,46 @@ class Turn:
         ephemeral: bool = False,
         **typed: Any,
     ) -> None:
-        """Something about the session, in the shape that Claude gives it."""
+        """Emits a system event with a raw message in the format of Claude."""
         message = {"type": "system", "subtype": subtype, **data}
         raw = Raw(msgspec.json.encode(message))
         self.say(kind(*self.whose(), subtype, raw, ephemeral, **typed))
 
     def task_began(self, task: ev.Task, *, in_background: bool = False) -> None:
-        """Tell that a task has begun."""
+        """Emits the start of a task."""
         told: dict[str, Any] = {**told_of(task), "task_type": task.kind}
         if in_background:
             told["is_backgrounded"] = True
         self.news("task_started", told, ev.TaskChanged, task=task, in_background=in_background)
 
     def task_ended(self, task: ev.Task, status: str, summary: str) -> None:
-        """Tell that a task has ended."""
+        """Emits the end of a task."""
         told = {**told_of(task), "status": status, "summary": summary}
         self.news("task_notification", told, ev.TaskEnded, task=task)
 
     def new_id(self, kind: str) -> str:
-        """The next id; never one that was given out before in this conversation."""
+        """Returns a new id that is unique in the conversation."""
         self._number += 1
         return f"{kind}_{self.place.turn}_{self._number}"
 
     def new_question_id(self) -> str:
-        """An id that says where the script goes on."""
+        """Returns a new id that contains the place where the script continues."""
         self._number += 1
         return structs.replace(self.place, number=self._number).to_id()
 
     async def pause(self) -> None:
-        """Let a piece's time pass. Raises Stopped at an interrupt."""
+        """Waits for the delay of one piece. Raises Stopped at an interrupt."""
         self._pieces += 1
         await self.wait(self.host.options.delay)
 
     async def wait(self, seconds: float) -> None:
-        """Let this time pass, and a reader catch up. Raises Stopped at an interrupt."""
+        """Waits for this time and for a slow reader. Raises Stopped at an interrupt."""
         if seconds > 0 and not self.stop.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self.stop.wait()
         else:
-            await asyncio.sleep(0)  # others may speak: an interrupt, the reader
+            await asyncio.sleep(0)  # lets an interrupt and the reader run
         if self.stop.is_set():
             raise Stopped
         await self.host.let_read()
@@ -161,17 +161,17 @@ class Turn:
     def result(
         self, tool_use_id: str, content: Any, *, error: bool = False, parent: str | None = None
     ) -> None:
-        """A call has its result."""
+        """Emits the result of a tool call."""
         block = ToolResultBlock(tool_use_id, content, error, "failed" if error else "completed")
         uuid = f"{tool_use_id}-result"
         self.say(ev.UserMessage(*self.whose(parent), [block], "tool", uuid))
 
     async def output(self, tool_use_id: str, text: str, parent: str | None = None) -> None:
-        """A call prints this, line by line. An interrupt gives it its result."""
+        """Emits the output of a tool call by lines. An interrupt ends the call with an error."""
         delay = self.host.options.delay
         try:
             for number, line in enumerate(text.splitlines(keepends=True), 1):
-                for _ in range(5):  # commands are slower than words
+                for _ in range(5):  # output of commands comes slower than text
                     await self.pause()
                 seconds = round(number * 5 * delay, 3)
                 self.say(ev.ToolProgress(*self.whose(parent), tool_use_id, "Bash", seconds, line))
@@ -182,7 +182,10 @@ class Turn:
     async def ask(
         self, request: ev.QuestionAsked | ev.PermissionRequested, *, reply_to: str
     ) -> Reply:
-        """Wait for a person. An interrupt takes the request back and gives the call its result."""
+        """Emits a request and waits for its reply.
+
+        An interrupt withdraws the request and ends its tool call with an error.
+        """
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting[reply_to] = reply
         stopped: asyncio.Future[Any] = asyncio.ensure_future(self.stop.wait())
@@ -199,10 +202,10 @@ class Turn:
             stopped.cancel()
             del self.waiting[reply_to]
 
-    # --- figures ------------------------------------------------------------------------------
+    # --- usage, start and end -----------------------------------------------------------------
 
     def count(self, wrote: str) -> Usage:
-        """Tokens of one message, as likely as can be without a model: four characters each."""
+        """Returns the estimated usage of one message, with four characters per token."""
         read, written = 120 + len(self.prompt) // 4 + self._wrote, 1 + len(wrote) // 4
         self._read += read
         self._wrote += written
@@ -210,7 +213,7 @@ class Turn:
         return Usage(read, written, 0, 0)
 
     def begin(self, *, first: bool, by_itself: bool = False) -> None:
-        """The first words of every turn."""
+        """Emits the start of a turn."""
         if first:
             tools = ["Agent", "Bash", "TodoWrite", "request_input"]
             self.say(ev.SessionInit(*self.whose(), "demo", self.host.cwd, "default", tools, "1"))
@@ -218,7 +221,7 @@ class Turn:
         self.news("status", {"status": "requesting"}, ephemeral=True)
 
     def end(self, failed: Failed | None, *, interrupted: bool, origin: str | None = None) -> None:
-        """The last words of every turn: how it ended, and what it took."""
+        """Emits the end of a turn: its outcome, usage and duration."""
         ended: NormalizedStreamEvent
         stop_reason = None if failed or interrupted else "end_turn"
         if failed is not None:

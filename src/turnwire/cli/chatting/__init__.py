@@ -1,1 +1,1 @@
-"""A conversation at a terminal: the prompt stays below, the answer grows above it."""
+"""The screen of `turnwire chat`: a prompt at the bottom, and the conversation above it."""

@@ -1,4 +1,4 @@
-"""The bottom bar: how the line is, what goes on, what can be done, in words."""
+"""The status bar of a chat: the connection, the work of the agent, and the keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bar_of(
     is_stopping: bool,
     start: str | None,
 ) -> StyleAndTextTuples:
-    """`start`: the command that starts a server, where none runs."""
+    """Returns the text of the bar. `start` is the command that starts a server, if none runs."""
     parts: list[tuple[str, str]] = [_line(line, now)]
     if line.state == "offline" and start is not None:
         parts.append(("class:faint", f"no server runs: {start}"))

@@ -1,4 +1,4 @@
-"""The story on the screen of a chat: a tool is one line, and what waits stands above the prompt."""
+"""Draws a conversation on the chat screen: one line per tool, the queue above the prompt."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from turnwire.cli.live.pen import Pen
 
 __all__ = ["ChatPainter"]
 
-_FRAME = 1 / 20  # seconds between two drawings; a slow one waits longer
+_FRAME = 1 / 20  # seconds between two drawings; more if drawing is slow
 
 
 class ChatPainter(LinePainter):
-    """Draws soon after something has changed, and not more often than somebody can see."""
+    """Draws changes with a short delay, so that many changes are drawn at once."""
 
     def __init__(self, pen: Pen, screen: ChatScreen) -> None:
         super().__init__(pen)
@@ -30,24 +30,24 @@ class ChatPainter(LinePainter):
         screen.on_resize = self._soon
 
     def waiting(self, lines: list[Text]) -> None:
-        """What waits for its turn, each in one line."""
+        """Shows the queue, one line per message."""
         for line in lines:
             line.truncate(self._pen.width, overflow="ellipsis")
         self._waiting = lines
         self._soon()
 
     def draw(self) -> None:
-        """Now: somebody is asked about it."""
+        """Draws at once, because a person is about to be asked."""
         if self._timer is not None:
             self._timer.cancel()
         self._draw()
 
     def rest(self) -> None:
-        """A turn is over: its plan stays as it is."""
+        """Ends a turn: its plan becomes a finished part of the screen."""
         self._put_plan()
 
     def stop(self) -> None:
-        """Draw what is left."""
+        """Draws the remaining lines for the last time."""
         self._texts.clear()
         self._calls.clear()
         self._waiting = []

@@ -1,4 +1,4 @@
-"""A conversation without a terminal: each line of standard input is a message."""
+"""`turnwire chat` without a terminal: each line of standard input is a message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["plain_chat"]
 
 
 async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
-    """Line after line, each to the end of its turn: the exit code of the last."""
+    """Sends each line and shows its turn until the end. Returns the exit code of the last turn."""
     there = There(name, talk)
     tell_when_gone(talk)
     with open_view(as_json=False) as view:
@@ -64,7 +64,10 @@ async def _turns(session: Session, view: View) -> int:
 
 
 def _lines() -> asyncio.Queue[str | None]:
-    """Standard input, read beside the loop: whoever sits at its other end may take their time."""
+    """Reads standard input in a thread, so that a slow writer does not block the event loop.
+
+    Returns a queue of lines; None is the end of the input.
+    """
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -74,8 +77,8 @@ def _lines() -> asyncio.Queue[str | None]:
 
     def read() -> None:
         rest = b""
-        with suppress(RuntimeError):  # the loop is gone, and nobody waits any more
-            # Not through sys.stdin: a thread that waits inside of it holds up the program's end.
+        with suppress(RuntimeError):  # the loop is closed: the chat has ended
+            # Not through sys.stdin: a thread that blocks in it delays the exit of the program.
             while data := _read():
                 *whole, rest = (rest + data).split(b"\n")
                 for line in whole:
@@ -91,5 +94,5 @@ def _lines() -> asyncio.Queue[str | None]:
 def _read() -> bytes:
     try:
         return os.read(0, 65536)
-    except OSError:  # closed, or a terminal that is gone
+    except OSError:  # closed, or the terminal has hung up
         return b""

@@ -1,4 +1,4 @@
-"""Questions and permissions in a chat: asked in place, one at a time, and taken back if they end."""
+"""Asks the open questions and permissions of a chat, one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Requests"]
 
 
 class Requests:
-    """Those that are open. The story tells of them; here they are answered."""
+    """The open requests of the conversation. The story shows them; this class asks the person."""
 
     is_guest = False
 
@@ -31,13 +31,13 @@ class Requests:
         self._screen = screen
         self._painter = painter
         self._open: list[OpenRequest] = []
-        self._told: set[str] = set()  # those that the story has told of
-        self._given: set[str] = set()  # those that were answered here
+        self._told: set[str] = set()  # ids of requests that the story has shown
+        self._given: set[str] = set()  # ids of requests that were answered in this chat
         self._news = asyncio.Event()
         self.is_asking = False
 
     def hear(self, frame: f.Frame) -> None:
-        """Every frame, after the story."""
+        """Takes a frame, after the story has shown it."""
         match frame:
             case f.SessionState(payload=status):
                 self._open = status.requests
@@ -50,11 +50,11 @@ class Requests:
                 pass
 
     def answered_elsewhere(self, request_id: str) -> bool:
-        """Whether it was open here, and nobody here has answered it."""
+        """Returns whether the request was open and another client has answered it."""
         return self._is_open(request_id) and request_id not in self._given
 
     async def ask_all(self) -> None:
-        """One after the other, for as long as the chat lasts."""
+        """Asks one request after the other until the chat ends."""
         async with asyncio.TaskGroup() as giving:
             while True:
                 request = await self._next()
@@ -74,7 +74,7 @@ class Requests:
             await self._news.wait()
 
     async def _ask(self, request: OpenRequest) -> Any:
-        """What the person answers; none if it ends in another way meanwhile."""
+        """Asks the person. Returns None if the request ends in another way meanwhile."""
         if request.request_id not in self._told:
             self._told.add(request.request_id)
             self.note(lines_of(request))
@@ -100,32 +100,32 @@ class Requests:
 
     async def _give(self, request: OpenRequest, reply: Any) -> None:
         try:
-            with suppress(Closed):  # whoever follows the conversation hears of it too
+            with suppress(Closed):  # the task that follows the conversation reports it
                 if isinstance(reply, Decision):
                     await self._talk.decide(request.request_id, reply)
                 else:
                     await self._talk.answer(request.request_id, reply)
         except Refused as refused:
             self.note([Text(TOO_LATE.get(refused.code, refused.message), "yellow")])
-            if refused.code not in TOO_LATE:  # it is asked again
+            if refused.code not in TOO_LATE:  # still open: ask again
                 self._given.discard(request.request_id)
                 self._news.set()
 
     def _is_open(self, request_id: str) -> bool:
         return any(each.request_id == request_id for each in self._open)
 
-    # --- where a person is asked ----------------------------------------------------------------
+    # --- the Asker protocol ---------------------------------------------------------------------
 
     def tell(self, lines: list[Text]) -> None:
-        """The story tells it."""
+        """Does nothing: the story shows the request and its end."""
 
     def note(self, lines: list[Text]) -> None:
-        """A remark on an answer."""
+        """Shows a remark on an answer."""
         self._painter.note(lines)
 
     def forget_keys(self) -> None:
-        """The screen has seen to that."""
+        """Does nothing: the screen has put the draft away before the question."""
 
     async def read_line(self, hint: str, text: str = "") -> str | None:
-        """An answer."""
+        """Reads an answer at the prompt."""
         return await self._screen.read_line(hint, text)

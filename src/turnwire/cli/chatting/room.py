@@ -1,4 +1,4 @@
-"""One person at a terminal, in a conversation on a server."""
+"""A chat session: connects one person at a terminal to a conversation on a server."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from turnwire.server.access.keys import OWNER
 __all__ = ["Room"]
 
 _SHOWN = 5  # messages of the queue
-_TICK = 0.2  # seconds between two looks at the clock, while something counts
+_TICK = 0.2  # seconds between two updates of the durations in the bar
 
 
 class Room:
-    """`stay` shows everything and hears the person, until they leave."""
+    """A chat. `stay` shows the conversation and handles input until the person leaves."""
 
     def __init__(
         self,
@@ -47,7 +47,10 @@ class Room:
         server: Callable[[], str | None],
         user: str | None,
     ) -> None:
-        """`server` says how to start one, where none runs. `user`: who this is; none: not known yet."""
+        """`server` returns the command that starts a server, if none runs.
+
+        `user` is the user of the token, or None if it is not known yet.
+        """
         self._talk = talk
         self._server = server
         self._screen = ChatScreen(pen, self)
@@ -56,18 +59,21 @@ class Room:
         self._requests = Requests(There(name, talk), self._screen, self._painter)
         self.status: Status | None = None
         self._agent = "the agent"
-        self._since = 0.0  # when the turn began
+        self._since = 0.0  # the start of the turn
         self._stopping: int | None = None  # the turn that is being stopped
         self._user = user
-        self._sent: set[str] = set()  # what messages from here are called
-        self._taken: set[str] = set()  # messages of the queue that are being taken back
-        self.unsent: list[str] = []  # words that the server has not acknowledged
-        self.has_spoken = False  # something was sent from here, whatever became of it
+        self._sent: set[str] = set()  # client message ids of this chat
+        self._taken: set[str] = set()  # messages of the queue that are being removed for editing
+        self.unsent: list[str] = []  # messages that the server has not acknowledged
+        self.has_spoken = False  # a message was sent, even if the server refused it
         self._tasks = BackgroundTasks(self._done)
         self._leaving: asyncio.Future[int] | None = None
 
     async def stay(self) -> int:
-        """Until the person leaves: the exit code. Raises Closed if there is no way back."""
+        """Runs until the person leaves. Returns the exit code.
+
+        Raises Closed if the server closed the connection for good.
+        """
         loop = asyncio.get_running_loop()
         self._leaving = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -91,13 +97,13 @@ class Room:
                 loop.remove_signal_handler(number)
 
     def note(self, lines: list[Text]) -> None:
-        """Something that is not in the frames."""
+        """Shows lines that do not come from a frame."""
         self._painter.note(lines)
 
-    # --- what the person does -----------------------------------------------------------------
+    # --- input of the person ------------------------------------------------------------------
 
     def entered(self, text: str) -> None:
-        """A message; an empty line lets a held queue go on, or tries the line again."""
+        """Sends a message. An empty line resumes a held queue, or reconnects at once if offline."""
         if text.strip():
             self.has_spoken = True
             self.unsent.append(text)
@@ -108,7 +114,7 @@ class Room:
             self._tasks.run(self._talk.change_queue("resume"))
 
     def escaped(self) -> None:
-        """Stop the turn."""
+        """Stops the turn, on Esc."""
         turn_id = self.status.turn_id if self.status is not None else None
         if turn_id is not None and self._stopping != turn_id:
             self._stopping = turn_id
@@ -116,11 +122,11 @@ class Room:
             self._screen.refresh()
 
     def left(self) -> None:
-        """Go."""
+        """Leaves the chat."""
         self._leave(0)
 
     def reached_up(self) -> bool:
-        """Take the newest message back that waits."""
+        """Takes the person's newest queued message back. Returns False if there is none."""
         item = self._newest()
         if item is None:
             return False
@@ -129,7 +135,7 @@ class Room:
         return True
 
     def bar(self) -> StyleAndTextTuples:
-        """How things stand."""
+        """Returns the text of the status bar."""
         offline = self._talk.line.state == "offline"
         return bar_of(
             self._talk.line,
@@ -143,10 +149,10 @@ class Room:
         )
 
     def invitation(self) -> str:
-        """What an empty line says."""
+        """Returns the placeholder of the empty prompt."""
         if self.status is None or self.status.turn_id is None:
-            return "Say something"
-        return "Say what comes next: it is queued"
+            return "Type a message"
+        return "Type a message: it is queued"
 
     def _leave(self, code: int) -> None:
         if self._leaving is not None and not self._leaving.done():
@@ -160,11 +166,11 @@ class Room:
         except Refused as refused:
             self.note([Text(refused.message, "yellow")])
             self._screen.give_back(text)
-        self.unsent.remove(text)  # whoever leaves before is told of it
+        self.unsent.remove(text)  # after a cancellation it stays, and is reported at the end
         self._show_waiting()
 
     def _newest(self) -> QueueItem | None:
-        """The last message in the queue that is this person's own, in words, and not yet taken."""
+        """Returns the newest queued text message of this person that is not being taken back."""
         for item in reversed(self.status.queue if self.status is not None else []):
             is_own = item.client_message_id in self._sent or item.by in self._names()
             is_here = item.queue_id not in self._taken
@@ -173,7 +179,7 @@ class Room:
         return None
 
     def _names(self) -> list[str | None]:
-        """What this person is called in the log, as far as it is known."""
+        """Returns the names of this person in the log. The list is empty if they are not known."""
         return [None, OWNER] if self._user == OWNER else [self._user] if self._user else []
 
     async def _take_back(self, item: QueueItem) -> None:
@@ -184,7 +190,7 @@ class Room:
             raise
         self._screen.give_back(_words(item.content))
 
-    # --- what the conversation does -----------------------------------------------------------
+    # --- frames of the conversation -----------------------------------------------------------
 
     async def _follow(self) -> None:
         async for frame in self._talk:
@@ -215,16 +221,16 @@ class Room:
                 pass
 
     def answered_elsewhere(self, request_id: str) -> bool:
-        """Whether it was open here, and nobody here has answered it."""
+        """Returns whether the request was open and another client has answered it."""
         return self._requests.answered_elsewhere(request_id)
 
     def stopped_elsewhere(self, turn_id: int | None) -> bool:
-        """Whether it ran here, and nobody here has stopped it."""
+        """Returns whether the turn was running and another client has stopped it."""
         running = self.status.turn_id if self.status is not None else None
         return running == turn_id and self._stopping != turn_id
 
     def _show_waiting(self) -> None:
-        """The queue, and what is on its way into it."""
+        """Shows the queue, and the messages that are being sent."""
         lines: list[Text] = []
         status = self.status
         if status is not None:
@@ -233,22 +239,22 @@ class Room:
             if (more := len(status.queue) - _SHOWN) > 0:
                 lines.append(Text(f"  and {more} more", "dim"))
         lines += [_waiting("sending", text) for text in self.unsent]
-        keys = ["Up takes the last one back"] if self._newest() is not None else []
+        keys = ["Up edits the last one"] if self._newest() is not None else []
         if status is not None and status.queue and status.queue_held:
-            keys.insert(0, "Enter lets the queue go on")
+            keys.insert(0, "Enter resumes the queue")
         if keys:
             lines.append(Text(f"  {' · '.join(keys)}", "dim"))
         self._painter.waiting(lines)
 
     async def _tick(self) -> None:
-        """While something counts, the bar does."""
+        """Redraws the bar while it shows a duration. Reconnects at once when the server is back."""
         server = self._server()
         while True:
             await asyncio.sleep(_TICK)
             if self._talk.line.state == "offline":
                 there, server = server, self._server()
                 if there is not None and server is None:
-                    self._talk.hurry()  # it is back, and need not be waited for
+                    self._talk.hurry()  # the server is back: do not wait for the next retry
             if self._talk.line.state != "live" or (self.status and self.status.turn_id is not None):
                 self._screen.refresh()
 

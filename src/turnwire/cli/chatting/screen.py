@@ -1,4 +1,4 @@
-"""The screen of a chat: what stays, below it what changes, the prompt, and a bar in words."""
+"""The chat screen: finished lines, below them changing lines, the prompt and the status bar."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from turnwire.cli.live.pen import Pen
 
 __all__ = ["ChatScreen", "Person"]
 
-_HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"  # drawn at once, where the terminal can
-_TALLEST = 8  # lines of the prompt; what is longer scrolls inside of it
-_QUIET = 0.7  # seconds without a key, after which nobody is in the middle of a word
-_ESCAPE = 0.05  # seconds after which Esc is the key, and not the beginning of another
+_HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output, if the terminal supports it
+_TALLEST = 8  # lines of the prompt; a longer text scrolls inside of it
+_QUIET = 0.7  # seconds without a key, after which the person is not typing
+_ESCAPE = 0.05  # seconds after which Esc is a key of its own, and not the start of a sequence
 
 _STYLE = Style.from_dict(
     {
@@ -55,29 +55,29 @@ _STYLE = Style.from_dict(
 
 
 class Person(Protocol):
-    """Who hears what is typed."""
+    """The receiver of input, and the source of the bar's text."""
 
     def entered(self, text: str) -> None:
-        """A line, although nothing was asked."""
+        """Takes a line that is not an answer to a request."""
 
     def escaped(self) -> None:
-        """Esc."""
+        """Handles Esc."""
 
     def left(self) -> None:
-        """Ctrl-C or Ctrl-D, with nothing in the line."""
+        """Handles Ctrl-C or Ctrl-D in an empty prompt."""
 
     def reached_up(self) -> bool:
-        """The arrow up in an empty line; false: it brings what was said before."""
+        """Handles the up arrow in an empty prompt. Returns False to show the input history."""
 
     def bar(self) -> StyleAndTextTuples:
-        """The last line of the screen."""
+        """Returns the text of the status bar."""
 
     def invitation(self) -> str:
-        """What an empty line says."""
+        """Returns the placeholder of the empty prompt."""
 
 
 class _Output(Vt100_Output):
-    """Writes several things as one, so that nothing flickers between them."""
+    """Joins several writes into one while `is_held` is set, so that the screen does not flicker."""
 
     is_held = False
 
@@ -87,7 +87,7 @@ class _Output(Vt100_Output):
 
 
 class ChatScreen:
-    """Lines go in with `show`, lines that are typed come out through the person."""
+    """The screen. Draws lines with `show`, and passes typed lines to the person."""
 
     def __init__(self, pen: Pen, person: Person) -> None:
         self._pen = pen
@@ -95,7 +95,9 @@ class ChatScreen:
         self._lines: list[str] = []
         self._hint = ""
         self._reading: asyncio.Future[str] | None = None
-        self._draft: Document | None = None  # what was being typed, while a question has the prompt
+        self._draft: Document | None = (
+            None  # the unfinished message, while a question has the prompt
+        )
         self._last_key = 0.0
         self._size = pen.size
         self.on_resize: Callable[[], None] | None = None
@@ -124,14 +126,17 @@ class ChatScreen:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Inside, the prompt is there; afterwards nothing of it is left."""
+        """Shows the prompt inside the `with` block, and removes it afterwards."""
         with self._app.input.raw_mode():
             self._take_early_keys()
             async with self._running():
                 yield
 
     def _take_early_keys(self) -> None:
-        """What was typed before the prompt was there, when the terminal made a newline of Enter."""
+        """Keeps the keys that were typed before the prompt appeared.
+
+        The terminal had sent Enter as a newline until then.
+        """
         keys = self._app.input.read_keys()
         for press in keys:
             if press.key == Keys.ControlJ:
@@ -144,7 +149,7 @@ class ChatScreen:
         self._app.after_render += lambda _: drawn.set()
         run = self._app.run_async(handle_sigint=False, set_exception_handler=False)
         running = asyncio.create_task(run)
-        running.add_done_callback(lambda _: self._person.left())  # where the terminal has gone
+        running.add_done_callback(lambda _: self._person.left())  # if the terminal has hung up
         ready = asyncio.create_task(drawn.wait())
         await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
@@ -153,7 +158,7 @@ class ChatScreen:
         finally:
             if not running.done():
                 self._app.exit()
-            with suppress(EOFError):  # the terminal has gone
+            with suppress(EOFError):  # the terminal has hung up
                 await running
 
     def _measure(self) -> Size:
@@ -170,17 +175,17 @@ class ChatScreen:
 
     @property
     def is_open(self) -> bool:
-        """Whether something can be drawn."""
+        """Returns whether the screen can draw."""
         return self._app.is_running
 
     @property
     def room(self) -> int:
-        """How many lines there are for what changes."""
+        """Returns the number of lines for changing content."""
         typed = min(self._buffer.document.line_count + 1, _TALLEST)
         return max(self._pen.size[1] - typed - 3, 2)
 
     def show(self, above: list[str], lines: list[str]) -> None:
-        """Put lines above for good, and show these between them and the prompt."""
+        """Appends `above` to the finished lines, and shows `lines` between them and the prompt."""
         if not above and len(lines) >= len(self._lines):
             if lines != self._lines:
                 self._lines = lines
@@ -193,7 +198,7 @@ class ChatScreen:
             out.write_raw(_HOLD)
             self._app.renderer.erase()
             out.write_raw("".join(f"{line}\r\n" for line in above))
-            self._app.render_counter += 1  # or what is shown would be what was shown
+            self._app.render_counter += 1  # otherwise the app would reuse its last rendering
             with set_app(self._app):
                 self._app.renderer.render(self._app, self._app.layout)
             out.write_raw(_SHOW)
@@ -202,7 +207,7 @@ class ChatScreen:
             out.flush()
 
     def refresh(self) -> None:
-        """The bar has changed."""
+        """Redraws the screen because the bar has changed."""
         self._app.invalidate()
 
     def _layout(self) -> Layout:
@@ -248,13 +253,12 @@ class ChatScreen:
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[None]:
-        """For a question: what was being typed is put aside, and comes back.
+        """Saves the unfinished message during a question, and restores it afterwards.
 
-        Nothing that was typed for something else may become its answer, so this waits until nobody
-        is in the middle of a word.
+        First waits until the person stops typing, so that no key of the message becomes an answer.
         """
         loop = asyncio.get_running_loop()
-        while (left := self._last_key + _QUIET - loop.time()) > 0:  # noqa: ASYNC110 - it is time
+        while (left := self._last_key + _QUIET - loop.time()) > 0:  # noqa: ASYNC110 - waits for time to pass
             await asyncio.sleep(left)
         self._draft = self._buffer.document
         self._buffer.document = Document()
@@ -265,7 +269,7 @@ class ChatScreen:
             self._app.invalidate()
 
     async def read_line(self, hint: str, text: str = "") -> str:
-        """A line that somebody types, as an answer."""
+        """Reads a line as an answer. `text` is its initial content."""
         self._reading = asyncio.get_running_loop().create_future()
         self._hint = hint
         self._buffer.document = Document(text)
@@ -277,7 +281,7 @@ class ChatScreen:
             self._buffer.document = Document()
 
     def give_back(self, text: str) -> None:
-        """What could not be sent can be sent again: it stands before what is being typed."""
+        """Puts a message back into the prompt, before the text that is being typed."""
         typed = self._draft if self._draft is not None else self._buffer.document
         if typed.text:
             text += "\n"
@@ -304,7 +308,7 @@ class ChatScreen:
             self._buffer.auto_up()
 
     def _leave(self, event: KeyPressEvent) -> None:
-        """Ctrl-C empties the line first; in a line Ctrl-D deletes, as everywhere."""
+        """Leaves if the prompt is empty. Otherwise Ctrl-C clears it, and Ctrl-D deletes a character."""
         if not self._buffer.text:
             self._person.left()
         elif event.key_sequence[0].key == "c-c":

@@ -1,4 +1,4 @@
-"""`turnwire answer`: answers what a conversation waits for, and sees its turn to the end."""
+"""`turnwire answer`: answers a question or a permission, then shows the turn until it ends."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_REASON = "--reason goes with --deny, or with n."
+_REASON = "--reason needs --deny, or n as the ANSWER."
 
 
 @click.command("answer")
-@click.option("--question-id", metavar="ID", help="Which one, if several wait.")
-@click.option("--allow", "decision", flag_value="allow", help="Allow what is asked for.")
-@click.option("--deny", "decision", flag_value="deny", help="Deny what is asked for.")
+@click.option("--question-id", metavar="ID", help="The request to answer, if several are open.")
+@click.option("--allow", "decision", flag_value="allow", help="Allow the tool call.")
+@click.option("--deny", "decision", flag_value="deny", help="Deny the tool call.")
 @click.option(
-    "--reason", metavar="WORDS", callback=typed, help="With --deny or n: what the agent is told."
+    "--reason",
+    metavar="WORDS",
+    callback=typed,
+    help="With --deny or n: the reason, which is sent to the agent.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print every frame of protocol v2 as a JSON line."
+)
 @where_options
 @click.argument("given_id", metavar="ID")
 @click.argument("answer", required=False, callback=typed)
@@ -51,16 +56,21 @@ def command(
     reason: str | None,
     as_json: bool,
 ) -> None:
-    """Answer what a conversation waits for.
+    """Answer an open question or permission.
 
-    ID is the conversation's, or that of an item of the inbox; its first letters will do. ANSWER is
-    the number or the name of an option, or words; for several options a list of them, with commas
-    or as JSON; for several questions a JSON object; for a permission y, n, "n REASON" or a (always).
-    Without it the question is asked here. Then the turn goes on, on the server if one runs, else
-    here, and is shown as `turnwire run` shows it, with the same exit codes.
+    ID is the id of a conversation or of an inbox item; its first characters are enough.
+
+    \b
+    ANSWER for a question: the number or name of an option, or your own words
+    ... several options:   a list with commas, or a JSON list
+    ... several questions: a JSON object
+    ... a permission:      y, n, "n REASON" or a (always)
+
+    Without ANSWER, --allow or --deny, the command asks you. Then the turn continues: on the server
+    if one runs, otherwise in this process. Output and exit codes are those of `turnwire run`.
     """
     if decision is not None and answer is not None:
-        raise click.UsageError("A permission is answered with --allow or --deny alone.")
+        raise click.UsageError("Give either an ANSWER or --allow or --deny, not both.")
     if reason is not None and decision != "deny" and answer is None:
         raise click.UsageError(_REASON)
     given = _Given(answer, question_id, decision, reason)
@@ -68,7 +78,7 @@ def command(
 
 
 class _Given:
-    """What was said on the command line."""
+    """The arguments of the command line."""
 
     def __init__(
         self, answer: str | None, which: str | None, decision: str | None, reason: str | None
@@ -79,7 +89,7 @@ class _Given:
         self.reason = reason
 
     def meant(self, inbox: list[InboxItem], given_id: str) -> str:
-        """The conversation that is meant; an item of the inbox also says which request."""
+        """Returns the id of the conversation. For an inbox item, also selects its request."""
         items = [each for each in inbox if each.inbox_item_id.startswith(given_id)]
         if not given_id or len(items) != 1:
             return given_id
@@ -87,18 +97,19 @@ class _Given:
         return items[0].conversation_id
 
     def request(self, waiting: list[OpenRequest], talk: Conversing, home: Home) -> OpenRequest:
-        """The request that is meant."""
+        """Returns the open request to answer. Raises TurnwireError if the choice is not unique."""
         go_on = home.command("run" if talk.is_here else "chat", "--conversation", talk.id)
         if not waiting:
-            raise TurnwireError(f"nothing waits for an answer there. Go on with: {go_on}")
+            raise TurnwireError(f"no request is open in this conversation. Go on with: {go_on}")
         fitting = [r for r in waiting if self.which in (None, r.request_id)]
         if not fitting:
             ids = ", ".join(r.request_id for r in waiting)
-            raise TurnwireError(f"no question {plain(self.which or '')!r} waits. There is: {ids}")
+            which = plain(self.which or "")
+            raise TurnwireError(f"no open request has the id {which!r}. Name one of: {ids}")
         is_given = self.answer is not None or self.decision is not None
         if is_given and len(fitting) > 1:
             ids = ", ".join(r.request_id for r in fitting)
-            raise TurnwireError(f"several wait. Name one with --question-id: {ids}")
+            raise TurnwireError(f"several requests are open. Name one with --question-id: {ids}")
         return fitting[0]
 
     def _with_reason(self, decision: Decision) -> Decision:
@@ -112,7 +123,7 @@ class _Given:
         return structs.replace(decision, reason=" ".join(words))
 
     def reply(self, request: OpenRequest) -> Any:
-        """What to hand in; none: ask the person."""
+        """Returns the answer or decision to send. Returns None if the person has to be asked."""
         from turnwire.cli.live.ask import Decision, read_decision
         from turnwire.cli.live.requests import NotUnderstood, read_given
 
@@ -134,7 +145,7 @@ class _Given:
         if self.answer is None:
             return None
         if request.required and not self.answer.strip():
-            raise TurnwireError("the answer is empty. Say it in words, or the number of an option.")
+            raise TurnwireError("the answer is empty. Give words, or the number of an option.")
         try:
             return read_given(request.questions, self.answer)
         except NotUnderstood as problem:
@@ -164,7 +175,7 @@ async def _answer(home: Home, given_id: str, given: _Given, as_json: bool) -> in
 async def _come_in(
     home: Home, given_id: str, given: _Given
 ) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
-    """The conversation that is meant, where it lives, and what is open in it."""
+    """Opens the conversation in the process that runs it. Yields it with its open requests."""
     if home.far is not None:
         async with _come_in_there(home, given_id, given) as came:
             yield came
@@ -189,17 +200,17 @@ async def _come_in_there(
 
 
 async def _find(store: Store, given_id: str, given: _Given, home: Home) -> ConversationRow:
-    """The conversation that is meant."""
+    """Returns the stored conversation that the id on the command line names."""
     return await find(store, given.meant(await store.inbox(), given_id), home)
 
 
 def _check_alive(
     before: list[OpenRequest], now: list[OpenRequest], talk_id: str, home: Home
 ) -> None:
-    """A permission is lost with the process that asked for it: the call cannot run any more."""
+    """Raises TurnwireError if a permission was lost with its process: its call cannot run any more."""
     if not now and any(request.kind == "permission" for request in before):
         again = home.command("run", "--conversation", talk_id, "please try again")
         raise TurnwireError(
-            "the permission is not open any more: the process that asked for it is gone, and its "
-            f"call with it. Let the agent ask again: {again}"
+            "the permission is not open any more: the process that asked for it has ended, and its "
+            f"tool call is lost. Let the agent ask again: {again}"
         )

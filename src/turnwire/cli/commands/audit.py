@@ -1,4 +1,4 @@
-"""`turnwire audit`: who did what, and when."""
+"""`turnwire audit`: prints the audit trail."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ _PAGE = 500
 
 
 @click.command("audit")
-@click.option("--conversation", metavar="ID", help="Only this one; the first letters will do.")
-@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="From this number.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help="Only this conversation; the first characters of its id are enough.",
+)
+@click.option(
+    "--after", type=click.IntRange(0), default=0, metavar="N", help="Only rows after number N."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per row.")
 @data_dir_option
 def command(*, home: Home, conversation: str | None, after: int, as_json: bool) -> None:
-    """Who did what, and when, the oldest first.
+    """Print the audit trail: who did what, and when.
 
-    What was asked, answered, allowed, denied and stopped, who came and went, and which tokens were
-    made and revoked. It only grows.
+    Lists messages, answers, permissions, stops, connections, and tokens created and revoked, the
+    oldest first. Rows of the trail are never changed or removed.
     """
     try:
         rows = run_async(_rows(home, conversation, after))
@@ -39,7 +45,7 @@ def command(*, home: Home, conversation: str | None, after: int, as_json: bool) 
         for row in rows:
             click.echo(msgspec.json.encode(row))
     elif not rows:
-        click.echo("Nothing is written there yet.")
+        click.echo("The audit trail is empty.")
     else:
         _print(rows)
 
@@ -48,7 +54,7 @@ async def _rows(home: Home, conversation: str | None, after: int) -> list[AuditR
     async with home.store() as store:
         about = None
         if conversation is not None:
-            # The trail outlives its conversation, so that one that is gone is asked for in full.
+            # The trail keeps the rows of deleted conversations; those need their full id.
             row = await store.conversation(conversation)
             known = await store.audit(conversation_id=conversation, limit=1)
             if row is None and not known:

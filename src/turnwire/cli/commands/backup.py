@@ -1,4 +1,4 @@
-"""`turnwire backup`: a copy of everything, while it is in use."""
+"""`turnwire backup`: copies the database while it is in use."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["command"]
 
 
 @click.command("backup")
-@click.option("--json", "as_json", is_flag=True, help="What was written, as a JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
 @data_dir_option
 @click.argument("file", type=click.Path(path_type=Path))
 def command(*, home: Home, file: Path, as_json: bool) -> None:
     """Copy all conversations into one file.
 
-    They may be in use. The copy is a database of its own. To use it, put it as turnwire.db into a directory and name
-    that with --data-dir.
+    The conversations may be in use meanwhile. The copy is a complete database. To use it, save it
+    as turnwire.db in a directory, and name that directory with --data-dir.
     """
     if file.exists():
-        raise TurnwireError(f"{file} is there already. Name a file that is not.")
+        raise TurnwireError(f"{file} exists already. Name a new file.")
     if not file.absolute().parent.is_dir():
-        raise TurnwireError(f"{file.parent} is no directory. Make it, or name another place.")
+        raise TurnwireError(f"{file.parent} is not a directory. Create it, or name another one.")
     epoch = run_async(_backup(home, file))
     size = file.stat().st_size
     if as_json:

@@ -1,4 +1,4 @@
-"""`turnwire chat`: a conversation with an agent on the server."""
+"""`turnwire chat`: talks to an agent on a server, at the terminal."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_HISTORY = 30  # entries of the log that are shown to whoever comes back
+_HISTORY = 30  # entries of the log that are shown when a conversation is continued
 
 
 @click.command("chat")
-@click.option("--conversation", metavar="ID", help="Go on in this one; the first letters will do.")
-@click.option("--agent", metavar="NAME", help="Whom to talk to, in a new one.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help="Continue this conversation; the first characters of its id are enough.",
+)
+@click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
 @where_options
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, conversation: str | None, agent: str | None) -> None:
     """Talk to an agent on the server.
 
-    The prompt stays below while the answer grows above it. What you send meanwhile waits for its
-    turn. Questions and permissions are asked as they come. Esc stops the turn. Ctrl-D leaves: the
-    agent goes on without you, and --conversation brings you back. A server that is killed and
-    started again is found again, and nothing is lost.
+    You can type while the agent answers: messages are queued. Questions and permissions are asked
+    as they come. Esc stops the turn. Ctrl-D leaves the chat, and the turn goes on; come back with
+    --conversation. If the server restarts, the chat reconnects and nothing is lost.
 
-    Where this is no terminal, each line of standard input is a message, and the exit code is that
-    of `turnwire run` for the last turn.
+    Without a terminal, each line of standard input is a message. The exit code is that of
+    `turnwire run` for the last turn.
     """
     if conversation is not None and agent is not None:
-        raise click.UsageError("A conversation keeps its agent: --agent is for a new one.")
+        raise click.UsageError("A conversation keeps its agent. Leave out --agent.")
     ctx.exit(run_async(_chat(home, conversation, agent)))
 
 
@@ -59,11 +62,11 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
     after = max(head - _HISTORY, 0)
     async with client.conversation(name, last_sequence=after) as talk:
         code, is_silent = await _at_terminal(talk, home, name, after)
-    # What was there before this chat is somebody's, however empty it is.
+    # Only a conversation that this chat created is deleted; an older one is kept, even if empty.
     if conversation is None and is_silent:
-        with suppress(TurnwireError):  # then it stays, empty as it is
+        with suppress(TurnwireError):  # an empty conversation that stays does no harm
             await client.request("DELETE", f"/api/conversations/{name}")
-        click.echo("Nothing was said, so nothing is kept.")
+        click.echo("You sent no message, so the conversation is not kept.")
     else:
         click.echo(f"Come back: {home.command('chat', '--conversation', name)}")
     return code
@@ -72,7 +75,7 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
 async def _at_terminal(
     talk: ClientConversation, home: Home, name: str, after: int
 ) -> tuple[int, bool]:
-    """Until the person leaves: the exit code, and whether it is known that nothing was ever said."""
+    """Chats until the person leaves. Returns the exit code, and whether the log is surely empty."""
     from rich.text import Text
 
     from turnwire.cli.chatting.room import Room
@@ -81,26 +84,26 @@ async def _at_terminal(
     from turnwire.server.discovery import find_server
 
     def start() -> str | None:
-        is_ours = home.far is None  # else somebody else starts it
+        is_ours = home.far is None  # a named server is not started from here
         return home.command("serve") if is_ours and find_server(home.path) is None else None
 
-    # Who has a token of another server may be anybody.
+    # The token of a named server may belong to any user, so the user is not known yet.
     room = Room(name, talk, Pen(sys.stdout), start, OWNER if home.far is None else None)
     if after:
         whole = ["show"] if home.far is None else ["tail", "--last", str(after + _HISTORY)]
-        room.note([Text(f"There is more above: {home.command(*whole, name)}", "dim")])
+        room.note([Text(f"See earlier messages: {home.command(*whole, name)}", "dim")])
     code = await room.stay()
     status = room.status
     click.echo()
     for words in room.unsent:
         click.echo(f"The server has not acknowledged: {plain(words)}")
     if status is None:
-        return code, False  # nobody has told how things are
+        return code, False  # the server has sent no state
     if status.requests:
-        click.echo(f"Something waits for an answer: {home.command('inbox')}")
+        click.echo(f"A request waits for an answer: {home.command('inbox')}")
     elif status.turn_id is not None:
-        click.echo("The agent goes on without you.")
+        click.echo("The turn goes on without you.")
     is_idle = status.turn_id is None and not status.queue and not status.requests
-    # Off the line, others may have said something; and what was just sent may not be told yet.
+    # While disconnected, this client may have missed messages, and its own may not be confirmed yet.
     is_known = talk.line.state == "live" and not room.has_spoken
     return code, is_known and is_idle and not talk.cursor

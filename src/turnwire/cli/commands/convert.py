@@ -1,4 +1,4 @@
-"""`turnwire convert`: a recorded stream in, JSON lines of another vocabulary out."""
+"""`turnwire convert`: translates a recorded stream into JSON lines of another vocabulary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from turnwire.errors import BadLine
 
 __all__ = ["command"]
 
-_SHOWN = 10  # bad lines told one by one; a file that is no stream at all has thousands
+_SHOWN = 10  # bad lines reported one by one; a file that is not a stream has thousands
 
 
 @click.command("convert")
@@ -38,22 +38,22 @@ _SHOWN = 10  # bad lines told one by one; a file that is no stream at all has th
     "target",
     type=click.Choice(["events", "ui", "rpc", "delta", "messages", "v2", "view"]),
     required=True,
-    help="events: normalized events. ui: what a front end consumes. rpc: RPC messages. "
-    "delta: message deltas. messages: finished messages, as a log keeps them. "
-    "v2: the frames that a client of protocol v2 gets. view: what that client shows in the end.",
+    help="events: normalized events. ui: events for a front end. rpc: RPC messages. "
+    "delta: message deltas. messages: finished messages, as in the log. "
+    "v2: the frames that a client of protocol v2 receives. view: the final state of that client.",
 )
 @click.option(
     "--tool-progress",
     type=click.Choice(["off", "text_delta", "output_delta"]),
     default="off",
     show_default=True,
-    help="rpc: what becomes of a running tool's output.",
+    help="rpc: how to send the output of a running tool.",
 )
 @click.option(
     "--system/--no-system",
     default=False,
     show_default=True,
-    help="rpc: whether news about the session goes out too.",
+    help="rpc: also write system messages about the session.",
 )
 @max_line_option
 @file_argument
@@ -70,8 +70,8 @@ def command(
 ) -> None:
     """Translate a recorded stream into another vocabulary.
 
-    Writes one JSON object per line. A line that cannot be read is told on standard error as
-    FILE:LINE: CAUSE, the lines around it are translated all the same, and the exit code is 1.
+    Writes one JSON object per line. A line that cannot be read is reported on standard error as
+    FILE:LINE: CAUSE and skipped; the exit code is then 1.
     """
     translate = _translation(target, tool_progress=tool_progress, system=system)
     adapter = ClaudeStreamAdapter()
@@ -89,7 +89,7 @@ def command(
                 events += events_of(entry, adapter)
             _write(stdout, translate(events))
             if on_screen or recording.size is None:
-                stdout.flush()  # what we read may be an agent at work: pass it on at once
+                stdout.flush()  # the source may be a running agent: pass its output on at once
     _write(stdout, [*translate(adapter.finish()), *translate.finish()])
     stdout.flush()
     if bad > _SHOWN:
@@ -103,22 +103,22 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 def _write(stdout: BinaryIO, translated: list[Any]) -> None:
     left = memoryview(_encode_lines(translated))
-    while left:  # with PYTHONUNBUFFERED a write may take only a part
+    while left:  # with PYTHONUNBUFFERED a write may be partial
         left = left[stdout.write(left) :]
 
 
 class _Translation:
-    """How events become what was asked for.
+    """Translates events into a target vocabulary. This base class writes the events themselves.
 
-    Each stage takes all events of a batch before the next one does: that is a tenth faster than
-    taking each event through all stages, and nothing is held back, since a batch is what was there.
+    Each stage handles a whole batch before the next stage does. That is a tenth faster than one
+    event at a time, and delays nothing: a batch is only what one read returned.
     """
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
         return events
 
     def finish(self) -> list[Any]:
-        """What is left to say at the end."""
+        """Returns the output that only the end of the stream completes."""
         return []
 
 
@@ -160,14 +160,14 @@ class _ToMessages(_Translation):
 
 
 class _ToV2(_Translation):
-    """The frames of one connection that was there from the start. The conversation is the session."""
+    """Writes the frames of one client, connected from the start. The session id names the conversation."""
 
     def __init__(self) -> None:
         self._session: Recording | None = None
         self._sent = 0
 
     def frames(self, events: list[NormalizedStreamEvent]) -> list[Frame]:
-        """What the connection gets, before it is written."""
+        """Returns the frames that the client receives for these events."""
         if not events:
             return []
         if self._session is None:
@@ -181,7 +181,7 @@ class _ToV2(_Translation):
         return self._session.feed_all(events)
 
     def last_frames(self) -> list[Frame]:
-        """What it gets at the end."""
+        """Returns the frames that the client receives at the end of the stream."""
         return [] if self._session is None else self._session.finish()
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
@@ -197,7 +197,7 @@ class _ToV2(_Translation):
 
 
 class _ToView(_ToV2):
-    """What a client has on its screen when all is said. Until then nothing is written."""
+    """Writes the final state of a client. Writes nothing before the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -213,12 +213,12 @@ class _ToView(_ToV2):
 
     def _show(self, frames: list[Frame]) -> None:
         for frame in frames:
-            # Through bytes and back, because that is what a client gets.
+            # Encodes and decodes, because a client receives bytes.
             self._reducer.apply(decode(encode(frame).replayed()))
 
 
 def _trace(conversation: str, turn: int) -> str:
-    """32 hex digits, the same for the same turn of the same recording."""
+    """Returns 32 hex digits, always the same for one turn of one recording."""
     return hashlib.sha256(f"{conversation}:{turn}".encode()).hexdigest()[:32]
 
 

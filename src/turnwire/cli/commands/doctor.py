@@ -1,4 +1,4 @@
-"""`turnwire doctor`: whether everything is in order, and what to do where it is not."""
+"""`turnwire doctor`: checks the installation and shows every setting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WIDTH = 90
 
 
 class _Report:
-    """Lines with a mark: in order, worth knowing, or to be mended."""
+    """Prints lines with a mark: ok, note, or MEND for a problem. Counts the problems."""
 
     def __init__(self) -> None:
         self.broken = 0
@@ -63,16 +63,16 @@ class _Report:
 
 
 @click.command("doctor")
-@click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
+@click.option("--data-dir", metavar="DIR", help="The data directory.")
 @click.pass_context
 def command(ctx: click.Context, *, data_dir: str | None) -> None:
     """Check this machine, and show every setting.
 
-    The agents, the data directory and how agents are kept away from it, the server and its port,
-    with what to do where something is missing; then every setting that `turnwire serve` would have
-    here, and who chose it.
+    Checks the agents, the data directory, its isolation from agents, the server and its port. Says
+    how to fix each problem. Then lists every setting that `turnwire serve` would use here, and where
+    its value comes from.
 
-    Exit code: 1 if something has to be mended.
+    Exit code: 0 no problem, 1 something has to be mended.
     """
     settings, told = settings_of(data_dir=data_dir)
     home = Home(Path(data_dir) if data_dir else None)
@@ -102,15 +102,15 @@ def _agents(report: _Report, settings: Settings) -> dict[str, Agent]:
     for name, agent in agents.items():
         why = agent.unavailable()
         if why is None:
-            report.fine(f"{name}, new conversations are with it" if name == usual else name)
+            report.fine(f"{name}, the agent of new conversations" if name == usual else name)
         elif name == usual:
-            report.bad(f"{name}, which new conversations are with: {why}")
+            report.bad(f"{name}, the agent of new conversations: {why}")
         else:
             report.note(f"{name} is not ready. {why}")
     if usual not in agents:
         known = ", ".join(sorted(agents))
         report.bad(
-            f"{usual}, which new conversations are with: there is no such agent. "
+            f"{usual}, the agent of new conversations, does not exist. "
             f"Choose another (see `agent` below): {known}"
         )
     return agents
@@ -119,12 +119,12 @@ def _agents(report: _Report, settings: Settings) -> dict[str, Agent]:
 def _isolation(
     report: _Report, settings: Settings, home: Home, agents: Mapping[str, Agent]
 ) -> None:
-    """How agents are kept away from the data, and whether that protects the owner from users."""
+    """Reports how agents are isolated from the data, and whether that protects the owner from users."""
     from turnwire.errors import TurnwireError
     from turnwire.server.access.isolation import describe, exposed, isolate, risks
 
     if not settings.data_path.is_dir():
-        return  # nothing to keep them away from yet
+        return  # there is no data to protect yet
     report.head("Isolation")
     try:
         chosen = run_async(isolate(settings, agents))
@@ -160,17 +160,18 @@ def _data(report: _Report, path: Path) -> None:
     token = owner_file(path)
     quoted = shlex.quote(str(path))
     if not path.exists():
-        report.note(f"{path} is not there yet; it is made when something is to be kept")
+        report.note(f"{path} does not exist yet; the first conversation creates it")
     elif not path.is_dir():
-        report.bad(f"{path} is a file. Remove it, or name another place: --data-dir DIR")
+        report.bad(f"{path} is a file. Remove it, or name a directory: --data-dir DIR")
     elif not os.access(path, os.W_OK | os.X_OK):
         report.bad(f"{path} cannot be written: chmod u+rwx {quoted}, or use --data-dir DIR")
     elif (exposure := exposure_of(path)) is not None:
         report.bad(exposure)
     elif path.stat().st_mode & 0o077:
-        report.bad(f"{path} can be read by others: chmod 700 {quoted}")
+        report.bad(f"{path} can be read by other users: chmod 700 {quoted}")
     elif token.exists() and token.stat().st_mode & 0o077:
-        report.bad(f"the owner's token can be read by others: chmod 600 {shlex.quote(str(token))}")
+        chmod = f"chmod 600 {shlex.quote(str(token))}"
+        report.bad(f"the owner's token can be read by other users: {chmod}")
     elif database.exists():
         report.fine(f"{database}, {database.stat().st_size:,} bytes")
     else:
@@ -186,14 +187,14 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
     if place is not None:
         report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
         return place
-    report.note(f"none runs on this data. Start one: {home.command('serve')}")
+    report.note(f"no server runs on this data directory. Start one: {home.command('serve')}")
     _files(report, settings)
     where = f"{settings.host}:{settings.port}"
     try:
         bind(settings, any_port=False).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            report.note(f"{where} is taken. Another port is used instead, unless you name one")
+            report.note(f"{where} is taken. `serve` uses another port, unless you name one")
         else:
             report.bad(cannot_listen(settings, error))
     else:
@@ -221,9 +222,9 @@ def _settings(
     from turnwire.settings_check import check_settings
 
     report.head("Settings")
-    if running is not None:  # it may have been told otherwise
+    if running is not None:  # its settings may differ
         report.note(
-            f"of a server that is started now and here; the one that runs is at {running.url}"
+            f"those of a server that you would start here; the one at {running.url} may differ"
         )
     try:
         check_settings(settings, told)
@@ -231,7 +232,7 @@ def _settings(
         report.bad(wrong.message)
     rows: list[tuple[str, str, str]] = []
     for each in told:
-        # Of agents' options only whose they are: keys may be among them.
+        # Shows only the names of agents that have options: the options may contain secrets.
         value = ", ".join(each.value) if isinstance(each.value, list | dict) else each.value
         if each.name == "data_dir":
             value = settings.data_path

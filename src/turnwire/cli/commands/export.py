@@ -1,4 +1,4 @@
-"""`turnwire export`: a conversation as a file."""
+"""`turnwire export`: writes a conversation as Markdown or JSON lines."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["command"]
     "form",
     type=click.Choice(["markdown", "jsonl"]),
     required=True,
-    help="markdown: to be read. jsonl: the whole log, for `turnwire import`.",
+    help="markdown: for reading. jsonl: the whole log, for `turnwire import`.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The file to write.")
 @data_dir_option
 @id_argument
 def command(*, home: Home, conversation: str, form: str, out: Path | None) -> None:
     """Write a conversation to a file, or print it.
 
-    ID is the conversation's; its first letters will do.
+    ID is the conversation's; its first characters are enough.
     """
     if out is not None and not out.absolute().parent.is_dir():
-        raise TurnwireError(f"{out.parent} is no directory. Make it, or name another place.")
+        raise TurnwireError(f"{out.parent} is not a directory. Create it, or name another one.")
     if out is not None and out.is_dir():
         raise TurnwireError(f"{out} is a directory. Name a file in it.")
     run_async(_export(home, conversation, form, out))
@@ -57,7 +57,7 @@ async def _export(home: Home, conversation: str, form: str, out: Path | None) ->
 
 @contextmanager
 def _opened(out: Path | None) -> Iterator[BinaryIO]:
-    """The file gets its name when it is whole: half an export must not pass for one."""
+    """Opens the output. A file gets its final name only when complete, so that none is half written."""
     if out is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""`turnwire fork`: another conversation with the beginning of one."""
+"""`turnwire fork`: creates a conversation from the first entries of another one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ __all__ = ["command"]
     "--at",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The last entry that both have; 0: none. Without it: as far as the conversation is whole.",
+    help="The last entry to copy; 0 copies none.  [default: the last one that can be forked at]",
 )
-@click.option("--title", help="What the new one is called. Without it: as the other one.")
+@click.option("--title", help="The title of the fork.  [default: the title of ID]")
 @data_dir_option
 @id_argument
 def command(*, home: Home, conversation: str, at: int | None, title: str | None) -> None:
-    """Begin another conversation with the beginning of one.
+    """Create a conversation from the first entries of another one.
 
-    ID is the conversation's; its first letters will do. Both go on by themselves. A conversation can
-    be forked after a turn, or before a message; `turnwire show ID --json` has the numbers.
+    ID is the conversation's; its first characters are enough. The two conversations are independent
+    of each other. A fork can begin after a turn or before a message; `turnwire show ID --json` prints
+    the numbers of the entries.
     """
     name, place = run_async(_fork(home, conversation, at, title))
     go_on = home.command("run", "--conversation", name)
@@ -42,7 +43,7 @@ async def _fork(
     wanted = None if title is None else plain(title).strip() or None
     async with home.store() as store:
         row = await find(store, conversation, home)
-        if find_server(home.path) is not None:  # whoever looks at its list sees the new one
+        if find_server(home.path) is not None:  # the server then shows the fork to its clients
             name = await client_of(home).fork(row.conversation_id, at, title=wanted)
         else:
             async with open_engine(store, row.agent, known_agent(row.agent)) as engine:

@@ -1,4 +1,4 @@
-"""`turnwire fsck`: is the log whole, and what is to be done if it is not."""
+"""`turnwire fsck`: checks the database for damage, and repairs it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ __all__ = ["command"]
 
 @click.command("fsck")
 @click.option("--repair", is_flag=True, help="Repair what can be repaired.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per finding.")
 @data_dir_option
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, repair: bool, as_json: bool) -> None:
     """Look for damage in the log, and repair it.
 
-    Says of each thing that is wrong where it is, and what --repair would do. It may be used while
-    others use the log; a conversation that a live process works on is not repaired. Make a backup
-    before you repair.
+    Prints each finding with its place, and what --repair would do about it. A server may use the log
+    meanwhile; a conversation that a process owns is not repaired. Make a backup before you repair.
 
-    Exit code: 0 all is well, or is well again; 1 damage was found, or is left; 2 it could not look.
+    Exit code: 0 no damage, or all of it is repaired; 1 damage is left; 2 the check could not run.
     """
     if not home.database.exists():
         if not as_json:
-            click.echo(f"There are no conversations in {home.path} yet, and so nothing to look at.")
+            click.echo(f"There are no conversations in {home.path} yet, so nothing was checked.")
         return
     report = _check(home, repair, hidden=as_json)
     if as_json:
@@ -61,7 +60,7 @@ def _check(home: Home, repair: bool, *, hidden: bool) -> Report:
 
 
 def facts(finding: Finding) -> dict[str, Any]:
-    """A finding for programs."""
+    """Returns a finding as the fields of its JSON line."""
     return {
         "kind": finding.kind,
         "conversation_id": finding.conversation_id,
@@ -88,7 +87,7 @@ def _print(report: Report, home: Home, repair: bool) -> None:
     looked = f"{counted(report.conversations, 'conversation')}, {entries}"
     left = len(report.left)
     if not report.findings:
-        page.line(f"All is well: {looked}.")
+        page.line(f"No damage: {looked}.")
     elif not left:
         page.line(f"{looked}. {counted(len(report.findings), 'finding')}, all repaired.")
     elif repair:

@@ -1,4 +1,4 @@
-"""`turnwire import`: conversations from a file that `turnwire export` wrote, or from Claude Code."""
+"""`turnwire import`: imports conversations from `turnwire export`, or from Claude Code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_SHOWN = 20  # names of what was reset
+_SHOWN = 20  # names of settings that were reset
 
 
 @click.command("import")
@@ -30,19 +30,21 @@ _SHOWN = 20  # names of what was reset
     "source",
     type=click.Choice(["turnwire", "claude"]),
     default="turnwire",
-    help="Whose: a file of `turnwire export`, or the sessions of Claude Code on this machine.",
+    help="turnwire: a file of `turnwire export`. claude: the sessions of Claude Code on this machine.",
 )
 @click.option(
     "--project",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With claude: only what was said in this directory.",
+    help="With claude: only sessions of this directory.",
 )
 @click.option(
-    "--cwd", metavar="DIR", help="Of a FILE: where its agent works.  [default: as a new one's]"
+    "--cwd",
+    metavar="DIR",
+    help="With a FILE: the agent's working directory.  [default: that of a new conversation]",
 )
 @click.option("--leaf", metavar="UUID", help="With claude: the branch that ends with this message.")
-@click.option("--json", "as_json", is_flag=True, help="What was made, as a JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
 @data_dir_option
 @click.argument("file", required=False)
 def command(
@@ -55,23 +57,26 @@ def command(
     leaf: str | None,
     as_json: bool,
 ) -> None:
-    """Take over an exported file, or Claude Code's own sessions.
+    """Import an exported file, or the sessions of Claude Code.
 
-    FILE is what `turnwire export --to jsonl` wrote. Its conversation gets a new id; its entries and
-    their numbers stay the same. What was open when it was exported has ended in it, as interrupted.
+    FILE is a file that `turnwire export --to jsonl` wrote. Its conversation gets a new id; its
+    entries keep their numbers. Turns and requests that were open at the export are interrupted.
 
-    What a file says of an agent's powers is not kept: its directory, its permission mode, its model,
-    its rules, and all options but those that take something away. The command says what was reset. Choose a
-    directory with --cwd, the rest in the conversation.
+    A file cannot grant an agent permissions. These are reset: the directory, the permission mode, the
+    model, the rules, and all options except those that restrict the agent. The command lists what
+    it has reset. Choose a directory with --cwd, and the other settings in the conversation.
 
-    With `--from claude` there is no FILE: the sessions are where Claude Code keeps them, also if
-    CLAUDE_CONFIG_DIR says where. Importing them again adds only what is new. They can be gone on with.
+    With `--from claude` there is no FILE: the sessions are read from the directory of Claude Code,
+    or from CLAUDE_CONFIG_DIR. A second import adds only new messages. You can continue an imported
+    session.
     """
     if source == "claude":
         if file is not None:
             raise click.UsageError("--from claude takes no FILE. Name a directory: --project DIR.")
         if cwd is not None:
-            raise click.UsageError("--cwd goes with a FILE: a session of Claude Code has its own.")
+            raise click.UsageError(
+                "--cwd needs a FILE: a session of Claude Code keeps its directory."
+            )
         from turnwire.cli.commands.import_claude import import_claude
 
         import_claude(home, project, leaf, as_json=as_json)
@@ -79,7 +84,7 @@ def command(
     if file is None:
         raise click.UsageError("Name a FILE that `turnwire export --to jsonl` wrote.")
     if project is not None or leaf is not None:
-        raise click.UsageError("--project and --leaf go with --from claude.")
+        raise click.UsageError("--project and --leaf need --from claude.")
     path = Path(file)
     place = None if cwd is None else directory(cwd)
     conversation_id, entries, reset = run_async(_import(home, path, place))
@@ -92,19 +97,19 @@ def command(
     click.echo(f"{conversation_id}  {counted(entries, 'message')} from {path.name}")
     if reset:
         names = plain(some(reset, _SHOWN))
-        click.echo(f"Reset, because a file may not bring powers along: {names}")
+        click.echo(f"Reset, because a file cannot grant permissions: {names}")
     click.echo(f"See it: {home.command('show', conversation_id)}")
 
 
 async def _import(home: Home, path: Path, cwd: str | None) -> tuple[str, int, list[str]]:
     lines = _lines(path)
-    first = next(lines, None)  # before anything is made: it may be no export at all
+    first = next(lines, None)  # before anything is created: the file may not be an export
     async with home.store(create=True) as store:
         name = new_id()
         try:
             restored = await _add(store, name, first, lines, path, cwd)
             return name, restored.head, restored.reset
-        except BaseException as stopped:  # half a conversation must not stay
+        except BaseException as stopped:  # a conversation is imported whole, or not at all
             if await store.conversation(name) is not None:
                 await store.delete(name)
             if isinstance(stopped, asyncio.CancelledError):  # by Ctrl-C
@@ -126,9 +131,9 @@ async def _add(
     from turnwire.engine.export.jsonl import VERSION, HeadLine
 
     if not isinstance(first, HeadLine):
-        raise _broken(path, 1, "it does not begin with a conversation")
+        raise _broken(path, 1, "the first line is not the head of a conversation")
     if first.version > VERSION:
-        raise _broken(path, 1, "a newer Turnwire wrote it: update this one")
+        raise _broken(path, 1, "a newer Turnwire wrote this file: update Turnwire")
     number = 1
     try:
         restorer = await Restorer.begin(store, name, first, _able(first.agent), cwd)
@@ -138,11 +143,11 @@ async def _add(
                 return restorer
     except (ValueError, OverflowError, RecursionError) as problem:
         raise _broken(path, number, str(problem)) from None
-    raise _broken(path, number, "the end is missing: the file was cut off")
+    raise _broken(path, number, "the last line is missing: the file was cut off")
 
 
 def _able(agent: str) -> AgentCapabilities:
-    """What the agent of this name can do here; nothing, if there is no such agent here."""
+    """Returns the capabilities of the agent. Returns none if it is not installed on this machine."""
     from turnwire.agents import registry
     from turnwire.cli.live.visit import known_agent
     from turnwire.ports import AgentCapabilities
@@ -162,7 +167,7 @@ def _lines(path: Path) -> Iterator[Line]:
             for number, raw in enumerate(file, 1):
                 try:
                     yield read_line(raw)
-                except (ValueError, RecursionError) as problem:  # also of msgspec, and of UTF-8
+                except (ValueError, RecursionError) as problem:  # also from msgspec and UTF-8
                     raise _broken(path, number, str(problem)) from None
                 count(len(raw))
     except OSError as problem:

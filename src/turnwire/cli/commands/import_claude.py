@@ -1,4 +1,4 @@
-"""`turnwire import --from claude`: the sessions that Claude Code has written down on this machine."""
+"""`turnwire import --from claude`: imports the sessions that Claude Code stored on this machine."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SHOWN = 20  # bad lines
 
 
 def import_claude(home: Home, project: Path | None, leaf: str | None, *, as_json: bool) -> None:
-    """All sessions, those of a project, or the one with a leaf."""
+    """Imports all sessions, the sessions of a project, or the session that contains a leaf."""
     files = _find(project)
     stop = Stop()
     brought, bad = run_async(_import(home, files, leaf, stop))
     for each in bad[:_SHOWN]:
         place = f"{each.path}:{each.line}" if each.line else each.path
-        click.echo(f"turnwire: {place}: {each.why}. Left out.", err=True)
+        click.echo(f"turnwire: {place}: {each.why}. Skipped.", err=True)
     if len(bad) > _SHOWN:
         click.echo(f"turnwire: and {counted(len(bad) - _SHOWN, 'line')} more", err=True)
     if as_json:
@@ -40,7 +40,7 @@ def import_claude(home: Home, project: Path | None, leaf: str | None, *, as_json
     else:
         _print(home, brought)
     if stop.wanted:
-        said = "turnwire: stopped. What was imported is whole; the rest is left. Go on: "
+        said = "turnwire: stopped. Every imported conversation is complete. Import the rest: "
         where = [] if project is None else ["--project", str(project)]
         click.echo(said + home.command("import", "--from", "claude", *where), err=True)
         raise SystemExit(STOPPED)
@@ -67,7 +67,7 @@ def _find(project: Path | None) -> list[SessionFile]:
             "Name the directory it was started in, or leave out --project to import every session."
         )
     raise TurnwireError(
-        f"Claude Code has no sessions in {where}. If it keeps them elsewhere, say where: "
+        f"Claude Code has no sessions in {where}. If its directory is another one, name it: "
         "CLAUDE_CONFIG_DIR=DIR."
     )
 
@@ -84,15 +84,15 @@ async def _import(
     async with home.store(create=True) as store, stop:
         rows = [*await every_conversation(store), *await every_conversation(store, archived=True)]
         known = {row.native_session_id: row.conversation_id for row in rows}
-        on_screen = sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
+        on_screen = sys.stderr is not None and sys.stderr.isatty()  # None if it is closed
         total = sum(file.size for file in files)
         with click.progressbar(
             length=total, label="Importing", file=sys.stderr, hidden=not on_screen
         ) as bar:
             for file in files:
-                await asyncio.sleep(0)  # let Ctrl-C be heard: files are read without waiting
+                await asyncio.sleep(0)  # lets the loop handle Ctrl-C: reading files never awaits
                 if stop.wanted:
-                    is_found = True  # nobody has looked to the end
+                    is_found = True  # unknown: the search was not finished
                     break
                 try:
                     session = read_session(file, bar.update)
@@ -145,17 +145,17 @@ def _print(home: Home, brought: list[Brought]) -> None:
             click.echo(f"{each.conversation_id}  {each.entries:,} {what}entries  {title}".rstrip())
     for each in brought:
         if each.refused is not None:
-            click.echo(f"{each.conversation_id}  left as it is: {each.refused}", err=True)
+            click.echo(f"{each.conversation_id}  not changed: {each.refused}", err=True)
         if each.reset:
-            why = "its folder has another name than the directory in its lines"
+            why = "the name of its folder does not match the directory in its lines"
             click.echo(f"{each.conversation_id}  reset: {', '.join(each.reset)}: {why}", err=True)
     new = sum(each.is_new for each in brought)
     grown = sum(bool(each.entries) and not each.is_new for each in brought)
     same = sum(not each.entries and each.refused is None for each in brought)
     parts = [f"{counted(new, 'conversation')} imported"] if new else []
-    parts += [f"{counted(grown, 'conversation')} went on"] if grown else []
+    parts += [f"{counted(grown, 'conversation')} updated"] if grown else []
     parts += [f"nothing new in {counted(same, 'conversation')}"] if same else []
-    click.echo(f"{some(parts, 3) or 'Nothing was said in any session'}.".capitalize())
+    click.echo(f"{some(parts, 3) or 'No session has a message'}.".capitalize())
     if new or grown:
         click.echo(f"See them: {home.command('list')}")
 

@@ -1,4 +1,4 @@
-"""`turnwire inbox`: everything that waits for an answer."""
+"""`turnwire inbox`: lists the open questions and permissions of all conversations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["command"]
 
 
 @click.group("inbox", invoke_without_command=True, subcommand_metavar="[answer ID [ANSWER]]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per item.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per item.")
 @where_options
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
-    """List what waits for an answer, and answer it.
+    """List the open questions and permissions.
 
-    The oldest comes first. `turnwire inbox answer` is `turnwire answer`.
+    The oldest comes first. `turnwire inbox answer` is the same as `turnwire answer`.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = home
@@ -55,7 +55,7 @@ async def _items(home: Home) -> list[InboxItem]:
     async with home.store() as store:
         items = await store.inbox()
         rows = [await store.conversation(name) for name in {each.conversation_id for each in items}]
-        # What a process asked that was killed is not waited for any more, but for questions.
+        # The requests of a killed process have ended, except for questions.
         open_ids = {
             (row.conversation_id, request.request_id)
             for row in rows

@@ -1,4 +1,4 @@
-"""`turnwire inspect`: a recorded stream on one page."""
+"""`turnwire inspect`: prints a summary of a recorded stream."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from turnwire.dialects.claude import ClaudeStreamAdapter
 
 __all__ = ["command", "summarize"]
 
-_WIDEST = 110  # columns; beyond that a line is hard to follow
-_LEAST = 16  # columns left to the words, however long the figures beside them are
+_WIDEST = 110  # columns; longer lines are hard to read
+_LEAST = 16  # columns that the text keeps, however long the figures on the right are
 
-_SHOWN = 5  # unknown kinds, bad lines, retries: the first few tell enough
+_SHOWN = 5  # unknown kinds, bad lines, retries
 
 _STYLE = {
     "completed": "green",
@@ -36,15 +36,15 @@ _MARKS = {"ok": ("✓", "green"), "failed": ("✗", "red"), "open": ("…", "yel
 
 @click.command("inspect")
 @from_option
-@click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
 @max_line_option
 @file_argument
 def command(*, source: str, as_json: bool, max_line: int, file: str) -> None:
-    """Sum up a recorded stream for a person to read.
+    """Print a summary of a recorded stream.
 
-    Shows the session, each turn with its tools (sub-agents under the call that started them), how
-    long they took, thinking, questions, cost, errors, and everything that was not understood.
-    The tokens of a turn are the agent's own; its cost includes sub-agents.
+    Shows the session, each turn with its tools (sub-agents under the call that started them), their
+    durations, thinking, questions, cost, errors, and everything that was not understood. The tokens
+    of a turn do not include sub-agents; its cost does.
     """
     with open_recording(file, max_line=max_line) as recording:
         summary = summarize(recording)
@@ -55,7 +55,7 @@ def command(*, source: str, as_json: bool, max_line: int, file: str) -> None:
 
 
 def summarize(recording: Recording) -> Summary:
-    """Read a recording to its end."""
+    """Reads a recording to its end and returns its summary."""
     adapter, summarizer = ClaudeStreamAdapter(), Summarizer(recording.name)
     for batch in batches_with_progress(recording):
         for entry in batch:
@@ -65,7 +65,7 @@ def summarize(recording: Recording) -> Summary:
     return summary
 
 
-# --- for people -------------------------------------------------------------------------------
+# --- printing ---------------------------------------------------------------------------------
 
 
 def _print(summary: Summary) -> None:
@@ -90,19 +90,19 @@ class _Page:
         self._width = max(NARROWEST, min(self._console.width, _WIDEST))
 
     def line(self, left: Text | None = None, right: Text | None = None) -> None:
-        """Words on the left, as many as fit, and figures on the right."""
+        """Prints text on the left, cut to fit, and figures on the right."""
         left = left or Text()
         if right:
             room = max(_LEAST, self._width - right.cell_len - 2)
             left.truncate(room, overflow="ellipsis", pad=True)
             left = Text.assemble(left, "  ", right)
         if self._console.color_system is None or self._console.no_color:
-            click.echo(left.plain)  # a pipe: a long recording need not wait for rich
+            click.echo(left.plain)  # a pipe: rich would be slow for a long recording
         else:
             self._console.print(left, soft_wrap=True)
 
     def fact(self, label: str, text: str, *, style: str = "dim", short: bool = False) -> None:
-        """A label and what it says, on as many lines as it takes, or on one."""
+        """Prints a label and its text, on several lines if needed. With `short`, cuts it to one."""
         head = Text(f"  {label:<10}", style=style)
         body = Text(plain(text))
         width = self._width - head.cell_len
@@ -202,7 +202,7 @@ def _sum(summary: Summary) -> str:
 
 
 def _tokens(turns: list[TurnSummary]) -> str:
-    """What was read and written; a cache does not change what the model had to read."""
+    """Returns the tokens in and out, in words. Tokens from the cache count as input."""
     usages = [turn.usage for turn in turns if turn.usage]
     if not usages:
         return ""

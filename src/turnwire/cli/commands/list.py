@@ -1,4 +1,4 @@
-"""`turnwire list`: the conversations that there are."""
+"""`turnwire list`: lists the conversations of the data directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATES = {
 
 
 @click.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per conversation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per conversation.")
 @data_dir_option
 def command(*, home: Home, as_json: bool) -> None:
     """List the conversations, the newest first."""
@@ -55,7 +55,7 @@ async def _rows(home: Home) -> list[ConversationRow]:
 
 
 def facts(row: ConversationRow) -> dict[str, Any]:
-    """A conversation for programs."""
+    """Returns a conversation as the fields of its JSON line."""
     state = row.state
     return {
         "conversation_id": row.conversation_id,

@@ -1,4 +1,4 @@
-"""`turnwire run`: one turn of a conversation, on the screen."""
+"""`turnwire run`: runs one turn of a conversation in this process and shows it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,19 @@ _VARIABLE = "TURNWIRE_AGENT"
 @click.option(
     "--agent",
     metavar="NAME",
-    help=f"Whom to talk to; also {_VARIABLE}.  [default: claude where it can be used, else demo]",
+    help=f"The agent to talk to; also {_VARIABLE}.  [default: claude if it is ready, else demo]",
 )
-@click.option("--conversation", metavar="ID", help="Go on in this one; the first letters will do.")
-@click.option("--cwd", metavar="DIR", help="Where the agent works.  [default: here]")
-@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help="Continue this conversation; the first characters of its id are enough.",
+)
+@click.option(
+    "--cwd", metavar="DIR", help="The agent's working directory.  [default: this directory]"
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print every frame of protocol v2 as a JSON line."
+)
 @data_dir_option
 @click.argument("prompt", required=False, callback=typed)
 @click.pass_context
@@ -47,17 +55,17 @@ def command(
     as_json: bool,
     prompt: str | None,
 ) -> None:
-    """Talk to an agent: one turn, as it happens.
+    """Run one turn of an agent, and show it as it happens.
 
-    Without PROMPT it asks for one, or reads standard input where that is no terminal. Questions
-    and permissions are asked as they come. Ctrl-C stops the turn, twice leaves at once, Ctrl-D
-    leaves a question open.
+    Without PROMPT the command asks for one, or reads standard input if that is not a terminal.
+    Questions and permissions are asked as they come. Ctrl-C stops the turn, a second Ctrl-C leaves at
+    once, Ctrl-D leaves a question open.
 
-    Exit code: 0 well, 1 the turn failed, 2 it could not be run, 3 a question was left open, 130
-    interrupted.
+    Exit code: 0 the turn completed, 1 it failed, 2 it could not start, 3 a request was left open, 130
+    it was interrupted.
     """
     if conversation is not None and cwd is not None:
-        raise click.UsageError("A conversation keeps its directory: --cwd is for a new one.")
+        raise click.UsageError("A conversation keeps its directory. Leave out --cwd.")
     ctx.exit(run_async(_run(home, agent, conversation, cwd, as_json, prompt)))
 
 
@@ -103,14 +111,14 @@ async def _run(
 
 
 async def _work(session: Session, words: str | None) -> TurnEnd | None:
-    """First what still goes on or waits, then what there is to say."""
+    """Shows a turn that still runs until its end, then sends the message."""
     turn_id = session.status.turn_id
     end = None if turn_id is None else await session.see(turn_id)
     return end if words is None else await session.say(words)
 
 
 async def _forget_if_empty(store: Store, conversation_id: str) -> None:
-    """A conversation in which nothing was said, because it was left at once, need not be kept."""
+    """Deletes a conversation without entries: the person left before the first message."""
     row = await store.conversation(conversation_id)
     if row is not None and row.head == 0:
         await store.delete(conversation_id)
@@ -130,7 +138,7 @@ async def _existing(
 
 
 def _whom(agent: str | None) -> tuple[str, Agent, str | None]:
-    """The agent to talk to, by its own name, and, where it stands in for another one, why."""
+    """Returns the agent's own name, the agent, and why it replaces the preferred one, if it does."""
     from turnwire.agents import registry
 
     given, why = agent or os.environ.get(_VARIABLE), None
@@ -141,7 +149,7 @@ def _whom(agent: str | None) -> tuple[str, Agent, str | None]:
 
 
 def _tell_stand_in(view: View, words: str) -> None:
-    """On the screen; a program that reads what the agent says is told beside it."""
+    """Says that another agent is used: on the screen, or on standard error if output is piped."""
     from rich.text import Text
 
     if view.painter is not None:
@@ -151,16 +159,16 @@ def _tell_stand_in(view: View, words: str) -> None:
 
 
 async def _words(view: View, prompt: str | None) -> str:
-    """What to say: what was given, typed or piped in."""
+    """Returns the message: the argument, or what is typed or piped in."""
     words = await _read_prompt(view) if prompt is None else prompt
     if not words.strip():
-        raise TurnwireError("there is nothing to say. Give a PROMPT, or pipe one in.")
+        raise TurnwireError("the message is empty. Give a PROMPT, or pipe one in.")
     return words
 
 
 async def _read_prompt(view: View) -> str:
     if view.painter is not None:
-        words = await view.painter.read_line("What do you want to say?")
+        words = await view.painter.read_line("Your message")
         if words is None:
             raise click.Abort
         view.painter.said(words)
@@ -168,5 +176,5 @@ async def _read_prompt(view: View) -> str:
     if sys.stdin is None:
         raise TurnwireError("standard input is closed. Give a PROMPT, or pipe one in.")
     if sys.stdin.isatty():
-        click.echo("Type what you want to say, then Ctrl-D:", err=True)
+        click.echo("Type your message, then press Ctrl-D:", err=True)
     return sys.stdin.buffer.read().decode(errors="replace")

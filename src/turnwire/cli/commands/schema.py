@@ -1,4 +1,4 @@
-"""`turnwire schema`: the JSON Schema of every public vocabulary."""
+"""`turnwire schema`: prints or writes the JSON Schema of every public vocabulary."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ def command(*, out: Path | None, name: str | None) -> None:
     """Print or write the JSON Schema of every vocabulary.
 
     NAME is one of blocks, claude, deltas, events, messages, rpc, rpc-calls (the frames of an RPC
-    client), rpc-frames (those of its server), ui, v2 (the frames of the server), v2-client (those
-    of a client), view. Without it and without --out, one JSON object on standard output with a
-    schema under each name.
+    client), rpc-frames (the frames of an RPC server), ui, v2 (the frames of the server), v2-client
+    (the frames of a client), view. Without NAME and --out, prints one JSON object with all schemas by
+    name.
     """
     known = schemas()
     if name is not None and name not in known:
         names = ", ".join(known)
-        raise click.BadParameter(f"there is no {name!r}. Name one of {names}.", param_hint="NAME")
+        raise click.BadParameter(
+            f"there is no schema {name!r}. Name one of {names}.", param_hint="NAME"
+        )
     if out is None:
         click.echo(_pretty(known if name is None else known[name]), nl=False)
         return
@@ -44,10 +46,10 @@ def command(*, out: Path | None, name: str | None) -> None:
 
 
 def written() -> dict[str, bytes]:
-    """Each schema as a file: its name and what is in it."""
+    """Returns the content of every schema file, by file name."""
     return {f"{name}.schema.json": _pretty(schema) for name, schema in schemas().items()}
 
 
 def _pretty(value: Any) -> bytes:
-    # Sorted, so that a change of the types is a small change of the file.
+    # Sorted keys keep the diff of a file small when a type changes.
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"

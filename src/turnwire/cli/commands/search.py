@@ -1,4 +1,4 @@
-"""`turnwire search`: where something was said."""
+"""`turnwire search`: finds words in the messages of all conversations."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _MARKED = re.compile("\x02(.*?)\x03")
     default=50,
     show_default=True,
     metavar="N",
-    help="At most so many.",
+    help="Maximum number of results.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per place.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per result.")
 @data_dir_option
 @click.argument("words", nargs=-1, required=True)
 def command(*, home: Home, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Find what was said, by people, agents and tools.
+    """Search the messages of people, agents and tools.
 
-    Every one of the WORDS has to be in the same message; each also finds longer words that begin
-    with it. The newest place comes first.
+    A message is found if it contains all WORDS, or longer words that begin with them. The newest
+    message comes first.
     """
     wanted = " ".join(words)
     if not any(map(str.isalnum, wanted)):
-        raise TurnwireError("there is nothing to look for. Give a word with a letter in it.")
+        raise TurnwireError("the search has no letter or digit. Give at least one word.")
     try:
         hits = run_async(_hits(home, wanted, limit))
     except NothingYet:
@@ -53,13 +53,15 @@ def command(*, home: Home, words: tuple[str, ...], limit: int, as_json: bool) ->
         for hit in hits:
             click.echo(msgspec.json.encode(_facts(hit)))
     elif not hits:
-        click.echo(f"Nobody said {plain(wanted)!r}. Try fewer words, or the beginning of one.")
+        click.echo(
+            f"No message contains {plain(wanted)!r}. Try fewer words, or the beginning of one."
+        )
     else:
         _print(hits, home)
 
 
 def _tell_ignored(words: str) -> None:
-    """Says how many words of a long search do not count, on standard error."""
+    """Says on standard error how many words of a long search were ignored."""
     from turnwire.stores.query import MOST_WORDS, Query
 
     if ignored := Query(words).ignored:
@@ -74,7 +76,7 @@ async def _hits(home: Home, words: str, limit: int) -> list[Hit]:
 
 
 def _facts(hit: Hit) -> dict[str, Any]:
-    """For programs: the words found are told by where they begin and end."""
+    """Returns a result as the fields of its JSON line. `found` has the positions of the words."""
     marks: list[list[int]] = []
     for found in _MARKED.finditer(hit.snippet):
         start = found.start() - 2 * len(marks)
@@ -108,7 +110,9 @@ def _print(hits: list[Hit], home: Home) -> None:
         page.words(Text.assemble((f"{hit.sequence:>4}  ", "dim"), _marked(hit.snippet)), 2)
     click.echo()
     page.words(
-        Text.assemble(("See one whole: ", "dim"), home.command("show", hits[0].conversation_id))
+        Text.assemble(
+            ("See a conversation: ", "dim"), home.command("show", hits[0].conversation_id)
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""`turnwire serve`: conversations over HTTP and WebSockets."""
+"""`turnwire serve`: runs the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cannot_listen", "command", "settings_of"]
 
-_LAST_START = "the last start"  # who chose a port that the data directory remembers
+_LAST_START = "the last start"  # the source of a port that the data directory remembers
 
 
 @click.command("serve")
@@ -27,22 +27,22 @@ _LAST_START = "the last start"  # who chose a port that the data directory remem
     "--port",
     type=click.IntRange(0, 65535),
     metavar="N",
-    help="The port; 0: any.  [default: that of the last start, or 7410]",
+    help="The port to listen on; 0: any free port.  [default: that of the last start, or 7410]",
 )
 @click.option(
-    "--public-url", metavar="URL", help="Where people open it, if a proxy stands before it."
+    "--public-url", metavar="URL", help="The address that people open, if you use a proxy."
 )
-@click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
+@click.option("--data-dir", metavar="DIR", help="The data directory.")
 @click.option(
     "--agent",
     metavar="NAME",
-    help="Whom new conversations are with.  [default: claude where it can be used, else demo]",
+    help="The agent of new conversations.  [default: claude if it is ready, else demo]",
 )
 @click.option(
     "--open/--no-open",
     "open_it",
     default=None,
-    help="Open the link in a browser.  [default: if there is one]",
+    help="Open the link in a browser.  [default: at a terminal with a display]",
 )
 def command(
     *,
@@ -55,13 +55,14 @@ def command(
 ) -> None:
     """Serve conversations over HTTP and WebSockets.
 
-    Only this machine can reach it unless --host says otherwise, and only with a token: the owner's
-    is in the data directory, `turnwire token create` makes others.
+    By default only this machine can reach the server; choose another address with --host. Every
+    client needs a token. The owner's token is in the data directory; `turnwire token create` creates
+    tokens for others.
 
-    Without --port it takes the port that this data was served at last, so that open pages find it
-    again, or 7410. If that port is taken, it takes another and says so.
+    Without --port the server uses the port of its last start, so that open pages reconnect, or 7410.
+    If that port is taken, the server uses another one and says so.
 
-    Everything else can be set in turnwire.toml or the environment: see docs/server.md.
+    Other settings are in turnwire.toml or the environment: see docs/server.md.
     """
     from turnwire.settings_check import check_settings
 
@@ -75,7 +76,7 @@ def command(
 
 
 def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
-    """What a server that is started here would do, and who chose it."""
+    """Returns the settings of a server that is started here, and the source of each."""
     from msgspec import structs
 
     from turnwire.agents import registry
@@ -110,8 +111,8 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
     close_to_others()
     other = find_server(settings.data_path)
     if other is not None:
-        said = f"another server runs on this data already, at {other.url} (process {other.pid})"
-        click.echo(f"turnwire: {said}. What it has begun is only there.", err=True)
+        said = f"another server uses this data directory, at {other.url} (process {other.pid})"
+        click.echo(f"turnwire: {said}. The turns that it runs stay on it.", err=True)
     settings, too_few = fit_connections(settings, raise_file_limit(settings))
     if too_few is not None:
         click.echo(f"turnwire: {too_few}.", err=True)
@@ -131,7 +132,8 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
         link = f"{place}/enter?link={await service.keys.link(service.owner)}"
         port: int = listener.getsockname()[1]
         told.enter_context(told_server(settings.data_path, url, service.public.url))
-        # Pages that are open belong to the other server, or to the port of the last start, which is taken only now.
+        # Keeps the remembered port if another server runs, or if that port is only taken for now:
+        # open pages will look for a server there.
         was_taken = port_source == _LAST_START and settings.port != port
         if other is None and not was_taken:
             remember_port(settings.data_path, port)
@@ -153,12 +155,12 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
     with ExitStack() as told, listener:
         _run(Server(app, settings, listener, announce))
     if sys.stdout.isatty():
-        click.echo()  # Ctrl-C has left its mark in this line
-    click.echo(f"Stopped. What was said is kept in {settings.data_path}")
+        click.echo()  # the terminal has printed ^C in this line
+    click.echo(f"Stopped. The conversations are kept in {settings.data_path}")
 
 
 def cannot_listen(settings: Settings, error: OSError) -> str:
-    """Why nothing can listen there, and what to do."""
+    """Returns why the server cannot listen on its address, and what to do."""
     import errno
     import socket
 
@@ -167,16 +169,16 @@ def cannot_listen(settings: Settings, error: OSError) -> str:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         place = settings.host
         step = (
-            "Name an address of this machine with --host: 127.0.0.1 for this machine alone, 0.0.0.0 "
-            "for all. A name that people know it by goes into the setting `hosts`."
+            "Name an address of this machine with --host: 127.0.0.1 accepts only this machine, 0.0.0.0 "
+            "accepts all. A public host name goes into the setting `hosts`."
         )
     elif error.errno == errno.EACCES:
-        step = "Choose a port from 1024 on, and put a proxy before it: see docs/server.md."
+        step = "Choose a port from 1024 on, and use a proxy: see docs/server.md."
     return f"cannot listen on {place}: {error.strerror or error}. {step}"
 
 
 def _check_agent(name: str, there: list[str]) -> None:
-    """New conversations would all be refused."""
+    """Raises TurnwireError if the agent does not exist: every new conversation would be refused."""
     if name not in there:
         known = ", ".join(there)
         raise TurnwireError(f"there is no agent {name!r}. Choose with --agent: {known}")
@@ -186,13 +188,13 @@ def _run(server: Any) -> None:
     try:
         server.run()
     except SystemExit:  # uvicorn has logged why
-        raise TurnwireError("the server could not start.") from None
+        raise TurnwireError("the server could not start. The log above says why.") from None
     if server.failure is not None:
         raise server.failure
 
 
 def _has_browser() -> bool:
-    """Whether somebody sits here who could see one."""
+    """Returns whether a person can see a browser here: at a terminal with a display."""
     if not sys.stdout.isatty():
         return False
     if sys.platform == "darwin":
@@ -204,4 +206,4 @@ def _open(link: str) -> None:
     import webbrowser
 
     if not webbrowser.open(link):
-        click.echo("No browser could be opened; open the link yourself.", err=True)
+        click.echo("No browser could be opened. Open the link yourself.", err=True)

@@ -1,4 +1,4 @@
-"""`turnwire show`: a conversation as it was."""
+"""`turnwire show`: prints a conversation from the log."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ __all__ = ["command"]
 
 @click.command("show")
 @click.option("--tail", type=click.IntRange(min=1), metavar="N", help="Only the last N entries.")
-@click.option("--json", "as_json", is_flag=True, help="Line by line, as `turnwire export` does.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON lines, as `turnwire export --to jsonl`."
+)
 @data_dir_option
 @id_argument
 def command(*, home: Home, conversation: str, tail: int | None, as_json: bool) -> None:
-    """Show a conversation as it was.
+    """Print a conversation.
 
-    ID is the conversation's; its first letters will do.
+    ID is the conversation's; its first characters are enough.
     """
     run_async(_show(home, conversation, tail, as_json))
 
@@ -61,7 +63,7 @@ async def _print(store: Store, row: ConversationRow, tail: int | None, home: Hom
         about = f"{row.conversation_id} with {row.agent}{where}"
         view.note([Text(title, "bold"), Text(about, "dim")])
         if tail is not None and tail < row.head:
-            view.note([Text(f"… {row.head - tail:,} before", "dim italic")])
+            view.note([Text(f"… {row.head - tail:,} earlier entries", "dim italic")])
         async for item in told(store, row, tail):
             view.frame(as_frame(item, row.conversation_id))
         if row.state.requests:

@@ -1,4 +1,4 @@
-"""`turnwire tail`: what happens in a conversation on the server, as it happens."""
+"""`turnwire tail`: follows a conversation on a server."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ __all__ = ["command"]
 
 
 @click.command("tail")
-@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @click.option(
-    "--last", type=click.IntRange(0), default=10, metavar="N", help="Begin so many entries earlier."
+    "--json", "as_json", is_flag=True, help="Print every frame of protocol v2 as a JSON line."
+)
+@click.option(
+    "--last",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Begin with the last N entries.",
 )
 @where_options
 @id_argument
 def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
-    """Show what happens in a conversation on the server, as it happens.
+    """Follow a conversation on the server.
 
-    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else: the
-    conversation goes on. A server that is started again is found again.
+    ID is the conversation's; its first characters are enough. Ctrl-C ends only this command: the
+    conversation goes on. If the server restarts, the command reconnects.
     """
     run_async(_tail(home, conversation, as_json, last))
 

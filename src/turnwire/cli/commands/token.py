@@ -1,4 +1,4 @@
-"""`turnwire token`: who may come in."""
+"""`turnwire token`: creates, lists and revokes the tokens of the server."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["command"]
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke tokens for the server."""
+    """Create, list and revoke tokens for the server."""
 
 
 @command.command("create")
-@click.option("--name", required=True, metavar="NAME", help="What it is for, to know it again.")
-@click.option("--user", metavar="USER", help="Whose it is.  [default: the owner of the data]")
+@click.option("--name", required=True, metavar="NAME", help="A name to recognize the token by.")
+@click.option("--user", metavar="USER", help="The user of the token.  [default: the owner]")
 @data_dir_option
 def create(*, home: Home, name: str, user: str | None) -> None:
-    """Make a token, and print it alone. It is shown only now.
+    """Create a token and print it. It is shown only once.
 
-    A user sees the conversations that they began, and no others. Without --user it is the owner's,
-    who sees all.
+    A user sees only the conversations that the user began. The owner sees all. Without --user the
+    token is the owner's.
     """
     from turnwire.server.access.keys import OWNER
 
     if user is not None and (not user.strip() or user == OWNER):
-        raise TurnwireError(f"no user is called {user!r}. For the owner leave --user out.")
+        raise TurnwireError(f"a user cannot be called {user!r}. For the owner leave out --user.")
     if not name.strip():
-        raise TurnwireError("the name is empty. Say what the token is for.")
+        raise TurnwireError("the name is empty. Name what the token is for.")
     click.echo(run_async(_create(home, name, user)))
     if user is not None:
         for risk in _risks(home):
@@ -44,7 +44,7 @@ def create(*, home: Home, name: str, user: str | None) -> None:
 
 
 def _risks(home: Home) -> list[str]:
-    """What another user could do to the owner, on a server that is started now and here."""
+    """Returns how another user could harm the owner, on a server that is started here."""
     from turnwire.agents import registry
     from turnwire.cli.commands.serve import settings_of
     from turnwire.server.access.isolation import isolate, risks
@@ -54,7 +54,7 @@ def _risks(home: Home) -> list[str]:
         agents, _ = registry.chosen(settings.agents, settings.agent, settings.agent_options)
         return risks(settings, agents, run_async(isolate(settings, agents)))
     except TurnwireError:
-        return []  # there is a token, and `turnwire serve` and `doctor` say what is wrong
+        return []  # the token was created; `turnwire serve` and `doctor` report the problem
 
 
 async def _create(home: Home, name: str, user: str | None) -> str:
@@ -69,10 +69,10 @@ async def _create(home: Home, name: str, user: str | None) -> str:
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per token.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per token.")
 @data_dir_option
 def list_(*, home: Home, as_json: bool) -> None:
-    """List the tokens, the oldest first. What they are is not kept, only that they are."""
+    """List the tokens, the oldest first. The secrets are not stored and cannot be shown."""
     try:
         tokens = run_async(_tokens(home))
     except NothingYet:
@@ -83,7 +83,7 @@ def list_(*, home: Home, as_json: bool) -> None:
         for token in tokens:
             click.echo(msgspec.json.encode(token))
     elif not tokens:
-        click.echo("There are no tokens yet. The owner's is made when the server first starts.")
+        click.echo("There are no tokens yet. The first start of the server creates the owner's.")
     else:
         _print(tokens)
 
@@ -108,10 +108,10 @@ def _print(tokens: list[Token]) -> None:
 @click.argument("token_id", metavar="ID")
 @data_dir_option
 def revoke(*, home: Home, token_id: str) -> None:
-    """Revoke a token. Whoever is connected with it is cut off within seconds."""
+    """Revoke a token. Its connections are closed within seconds."""
     if not run_async(_revoke(home, token_id)):
         known = home.command("token", "list")
-        raise TurnwireError(f"there is no token {plain(token_id)!r} to revoke. See: {known}")
+        raise TurnwireError(f"there is no token {plain(token_id)!r} to revoke. List them: {known}")
     click.echo(f"Revoked {token_id}.")
 
 
@@ -125,11 +125,11 @@ async def _revoke(home: Home, token_id: str) -> bool:
 
 @command.command("link")
 @click.option(
-    "--url", metavar="URL", help="Where the page is, if an application of yours serves it."
+    "--url", metavar="URL", help="The address of the page, if your own application serves it."
 )
 @data_dir_option
 def link(*, url: str | None, home: Home) -> None:
-    """Print a link that lets a browser in: once, within 15 minutes."""
+    """Print a link that signs a browser in. It works once, within 15 minutes."""
     from turnwire.server.discovery import find_server
 
     if url is None:
@@ -137,9 +137,9 @@ def link(*, url: str | None, home: Home) -> None:
         if place is None:
             raise TurnwireError(
                 f"no server runs on {home.path}. Start one: {home.command('serve')}."
-                " If an application of yours serves the page, add --url and its address"
+                " If your own application serves the page, add --url and its address"
             )
-        # From the server itself: a turnwire.toml of the current directory may be anyone's.
+        # Asks the server: a turnwire.toml in the current directory may come from anyone.
         url = place.public_url or place.url
     click.echo(f"{url.rstrip('/')}/enter?link={run_async(_link(home))}")
 

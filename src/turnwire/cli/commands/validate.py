@@ -1,4 +1,4 @@
-"""`turnwire validate`: every check there is, on the stream and on what it becomes."""
+"""`turnwire validate`: checks a recorded stream and its translations against every rule."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from turnwire.errors import BadLine, UnreadableInput
 
 __all__ = ["FileReport", "command"]
 
-_SHOWN = 10  # of each list, unless --json
+_SHOWN = 10  # items of each list, unless --json
 _RULES = RULES | OUTPUT_RULES | CONTRACT_RULES
 
 
 class FileReport(Struct, frozen=True, gc=False):
-    """A file, and what was found in it or why there is nothing to find."""
+    """The result for one file: its report, or why it could not be read."""
 
     file: str
-    notes: int  # remarks of the recorder, not counted as lines
+    notes: int  # notes of the recorder, not counted as lines
     report: StreamReport | v2.SessionReport | None
     unreadable: str | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether no rule was broken."""
+        """Returns whether the file was read and no rule was broken."""
         return self.report is not None and not self.report.violation_count
 
     def as_json(self) -> bytes:
-        """What --json prints."""
+        """Returns the JSON object that --json prints."""
         head = {"file": self.file, "ok": self.ok}
         if self.report is None:
             return msgspec.json.encode({**head, "unreadable": self.unreadable})
@@ -56,25 +56,25 @@ class FileReport(Struct, frozen=True, gc=False):
     type=click.Choice(["claude", "v2"]),
     default="claude",
     show_default=True,
-    help="What it is: an agent's stream, or a session of conversation protocol v2.",
+    help="claude: the stream of an agent. v2: a session of conversation protocol v2.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 @max_line_option
 @files_argument
 @click.pass_context
 def command(
     ctx: click.Context, *, source: str, as_json: bool, max_line: int, files: tuple[str, ...]
 ) -> None:
-    """Check recorded streams and what becomes of them.
+    """Check recorded streams and their translations.
 
-    The lines are checked against the rules of the agent's protocol; then they are translated down
-    to RPC messages, and what those show must be what the agent said; and to messages and deltas,
-    which must keep their contract.
+    Checks the lines against the rules of the agent's protocol. Then translates them to RPC messages,
+    which must show exactly what the agent said, and to messages and deltas, which must keep their
+    contract.
 
-    With --from v2 the lines are a recorded session of protocol v2, or bare frames as `convert
-    --to v2` writes them, and are checked against the rules of that protocol.
+    With --from v2, checks a recorded session of protocol v2, or bare frames as `convert --to v2`
+    writes them, against the rules of that protocol.
 
-    Exit code: 0 clean, 1 violations, 2 a file could not be read.
+    Exit code: 0 no violation, 1 violations, 2 a file could not be read.
     """
     reports = []
     for file in files:
@@ -105,7 +105,7 @@ def _check(file: str, source: str, max_line: int) -> FileReport:
 
 
 def check_recording(recording: Recording) -> StreamReport:
-    """Run every check on a recording."""
+    """Runs every check on a recording of an agent's stream."""
     check, output, contract = StreamCheck(), OutputCheck(), ContractCheck()
     adapter = ClaudeStreamAdapter()
     last = 0
@@ -127,7 +127,7 @@ def check_recording(recording: Recording) -> StreamReport:
 
 
 def check_session(recording: Recording) -> v2.SessionReport:
-    """Run the check of protocol v2 on a recorded session."""
+    """Runs the check of protocol v2 on a recorded session."""
     check = v2.SessionCheck()
     for batch in with_progress(recording, recording.raw_batches()):
         for line in batch:
@@ -139,7 +139,7 @@ def check_session(recording: Recording) -> v2.SessionReport:
     return check.report()
 
 
-# --- for people -------------------------------------------------------------------------------
+# --- printing ---------------------------------------------------------------------------------
 
 
 def _print(file: FileReport, report: StreamReport | v2.SessionReport) -> None:
@@ -176,7 +176,7 @@ def _print(file: FileReport, report: StreamReport | v2.SessionReport) -> None:
             explained.add(violation.code)
             _row("", rules[violation.code])
     if report.violation_count > _SHOWN:
-        _row("", f"and {report.violation_count - _SHOWN:,} more; --json tells the first 1,000")
+        _row("", f"and {report.violation_count - _SHOWN:,} more; --json lists the first 1,000")
 
 
 def _print_content(report: StreamReport) -> None:
@@ -216,7 +216,7 @@ def _print_sum(reports: list[FileReport]) -> None:
 
 
 def _row(label: str, text: str, fg: str | None = None) -> None:
-    """A label and what it is about, folded to the screen; left whole for a pipe."""
+    """Prints a label and its text. Folds the text on a terminal, but not in a pipe."""
     head, text = f"  {label:<10} ", plain(text)
     if sys.stdout.isatty():
         width = max(NARROWEST, shutil.get_terminal_size().columns)

@@ -1,1 +1,1 @@
-"""A turn on the screen: what is drawn, what is asked, and how it is stopped."""
+"""Shows turns: draws the conversation, asks the person, and stops turns."""

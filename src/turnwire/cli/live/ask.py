@@ -1,4 +1,4 @@
-"""Asking a person at the terminal: the question first, then lines until the answer is clear."""
+"""Asks a person at the terminal until an answer or a decision is valid."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from turnwire.core.status import OpenRequest
 
 __all__ = ["TOO_LATE", "Asker", "Decision", "ask_permission", "ask_question", "read_decision"]
 
-# A request has ended in another way. Whatever is refused otherwise stays open.
+# Refusals that mean that the request has ended. After any other refusal it is still open.
 TOO_LATE = {
-    "DUPLICATE_INPUT_RESPONSE": "Somebody was faster: it is answered already.",
-    "INPUT_TIMEOUT": "That was too late: the time for an answer is over.",
-    "CONVERSATION_INTERRUPTED": "That was too late: the turn was stopped.",
+    "DUPLICATE_INPUT_RESPONSE": "Too late: another person has answered already.",
+    "INPUT_TIMEOUT": "Too late: the deadline for the answer has passed.",
+    "CONVERSATION_INTERRUPTED": "Too late: the turn was stopped.",
 }
 
 
 class Asker(Protocol):
-    """Where a person can be asked."""
+    """A terminal at which a person can be asked."""
 
-    is_guest: bool  # whoever leaves ends the turn, and has to be told
+    is_guest: bool  # leaving the request ends the turn, so the hint has to say it
 
     def tell(self, lines: list[Text]) -> None:
-        """What is asked, and what was answered; nothing where the story tells it."""
+        """Shows the request and its answer, unless the story shows them."""
 
     def note(self, lines: list[Text]) -> None:
-        """A remark on an answer."""
+        """Shows a remark on an answer."""
 
     async def read_line(self, hint: str, text: str = "") -> str | None:
-        """What somebody types; none: they would rather not."""
+        """Reads a line. Returns None if the person declines to answer."""
 
     def forget_keys(self) -> None:
-        """What was typed so far was not meant for what comes now."""
+        """Discards the keys that were typed before the request was shown."""
 
 
 class Decision(Struct, frozen=True):
-    """What a person decided on a permission."""
+    """A person's decision on a permission."""
 
     decision: Literal["allow", "deny"]
     reason: str | None = None
@@ -63,7 +63,7 @@ class Decision(Struct, frozen=True):
 
 
 async def ask_question(asker: Asker, request: OpenRequest) -> Any:
-    """Every question of a request, one after the other; None if the person would rather not."""
+    """Asks every question of a request in order. Returns None if the person declines to answer."""
     questions = request.questions or [Question("answer", "")]
     asker.forget_keys()
     answers: list[Answer] = []
@@ -94,14 +94,14 @@ async def _answer(asker: Asker, question: Question, hint: str, required: bool) -
             continue
         if answer or not required:
             return answer
-        asker.note([Text("It wants an answer. Ctrl-D leaves it open.", "yellow")])
+        asker.note([Text("An answer is required. Ctrl-D leaves the question open.", "yellow")])
 
 
 async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
-    """Yes, no, always, or something else instead; None if the person would rather not say."""
+    """Asks for a permission. Returns None if the person declines to decide."""
     asker.tell(permission_lines(request))
     asker.forget_keys()
-    given: Any = None  # what is to run instead
+    given: Any = None  # the edited input
     while True:
         choices = _choices(request, given)
         line = await asker.read_line(f"{choices}  Ctrl-D: stop" if asker.is_guest else choices)
@@ -124,9 +124,9 @@ async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
 
 
 def read_decision(request: OpenRequest, text: str) -> Decision | None:
-    """Reads what a person typed: `y`, `n`, `n` and a reason, or `a`, also written out.
+    """Reads a decision: `y`, `n`, `n REASON` or `a`; the words yes, no and always also work.
 
-    Returns None if it is none of these, or if there is nothing to remember for `a`.
+    Returns None for other text, and for `a` if the agent suggests no rule.
     """
     word, _, rest = text.strip().partition(" ")
     match word.casefold(), rest.strip():
@@ -141,9 +141,9 @@ def read_decision(request: OpenRequest, text: str) -> Decision | None:
 
 
 async def _deny(asker: Asker, words: str) -> Decision:
-    """With the reason that was given, or else is asked for."""
+    """Denies with the given reason, or asks for one."""
     if not words:
-        words = await asker.read_line("Why? The agent is told. Enter: no reason") or ""
+        words = await asker.read_line("Why? The reason goes to the agent. Enter: no reason") or ""
     words = words.strip()
     asker.tell([_arrow(f"denied: {words}" if words else "denied")])
     return Decision("deny", words or None)
@@ -157,7 +157,7 @@ def _choices(request: OpenRequest, given: Any) -> str:
 
 
 async def _edit(asker: Asker, request: OpenRequest, given: Any) -> Any:
-    """The input as JSON, until it is JSON; what comes of it is shown before it is allowed."""
+    """Lets the person edit the input until it is valid JSON, and shows it before it is allowed."""
     text = msgspec.json.encode(request.input if given is None else given).decode()
     while True:
         line = await asker.read_line("The input, as JSON", text)
@@ -170,7 +170,7 @@ async def _edit(asker: Asker, request: OpenRequest, given: Any) -> Any:
             text = line
             continue
         call = Call(request.tool_use_id, request.tool_name, Voice(), changed)
-        head = Text("Instead it would run with", "dim")
+        head = Text("With your change it would run with", "dim")
         asker.note([head, *(Text.assemble("  ", part) for part in input_of(call, whole=True))])
         return None if changed == request.input else changed
 

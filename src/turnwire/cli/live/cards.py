@@ -1,4 +1,4 @@
-"""What stands around the words: tool calls, the plan, background work, as lines of text."""
+"""Formats tool calls and the plan as lines of text."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ __all__ = [
 ]
 
 _INPUT = 6  # lines of one value of a call's input
-_OUTPUT = 12  # lines of what a call gave back
-_LIVE = 6  # of what it has printed while it runs
-_LINE = 400  # characters of a line; nobody reads a longer one here
+_OUTPUT = 12  # lines of a call's result
+_LIVE = 6  # lines of a running call's output
+_LINE = 400  # characters of a line; the rest is cut
 
 _MARKS = {"completed": ("✓", "green"), "in_progress": ("▸", "yellow")}
 
 
 class Voice(Struct, frozen=True):
-    """Who speaks: the agent, or a sub-agent under the call that started it."""
+    """The speaker: the agent, or a sub-agent with the call that started it."""
 
     id: str | None = None
     depth: int = 0
@@ -41,23 +41,23 @@ class Voice(Struct, frozen=True):
 
 
 class Call(Struct):
-    """A tool call, from its first word to its result."""
+    """A tool call, from its first piece to its result."""
 
     id: str
     name: str
     voice: Voice
     input: Any = None
-    input_text: str = ""  # while it comes, or where it is no JSON
-    printed: str = ""  # while it runs
+    input_text: str = ""  # while the input streams, or if it is not JSON
+    printed: str = ""  # the output while it runs
     elapsed: float | None = None
     result: Any = None
     is_error: bool = False
     is_over: bool = False
-    is_shown: bool = False  # its head stands above already
+    is_shown: bool = False  # its head was drawn already
 
     @property
     def about(self) -> str:
-        """What it is for, where the agent says so."""
+        """Returns the purpose of the call, if the agent gives one."""
         match self.input:
             case {"description": str(words)}:
                 return plain(words)
@@ -66,7 +66,7 @@ class Call(Struct):
 
 
 def head_of(call: Call) -> Text:
-    """`● Bash  List the files`; when it is over `✓` or `✗`, and how long it took."""
+    """Returns the first line: `● Bash  List the files`; at the end `✓` or `✗` and the duration."""
     head = _title(call)
     if call.elapsed is not None:
         head.append(f"  {duration(call.elapsed)}", "dim")
@@ -85,7 +85,7 @@ def _title(call: Call) -> Text:
 
 
 def brief_of(call: Call) -> Text:
-    """A call in one line: `✓ Bash  List the files  $ ls -la  0.4 s  4 lines`."""
+    """Returns a call in one line: `✓ Bash  List the files  $ ls -la  0.4 s  4 lines`."""
     line = _title(call)
     if not call.is_shown and (given := input_of(call)):
         line.append("  ").append_text(given[0])
@@ -106,7 +106,7 @@ def _output(call: Call) -> str:
 
 
 def input_of(call: Call, *, whole: bool = False) -> list[Text]:
-    """What it was called with, value by value; `whole`: to the last letter, for a decision."""
+    """Returns the input, value by value. With `whole`, nothing is cut: a person decides on it."""
     given = call.input
     if given is None and call.input_text:
         return _trimmed([_value(call.input_text)], None if whole else _INPUT)
@@ -134,7 +134,7 @@ def _labelled(key: str, value: Any, whole: bool) -> list[Text]:
 
 
 def _value(text: str) -> Text:
-    """The exact words. What could hide in them stands out."""
+    """Returns the exact text, with the names of invisible characters in red."""
     shown = Text()
     for run, hidden in runs(text):
         shown.append(run, "bold red" if hidden else "")
@@ -142,7 +142,7 @@ def _value(text: str) -> Text:
 
 
 def output_of(call: Call) -> list[Text]:
-    """The last lines that a running call has printed."""
+    """Returns the last lines of a running call's output."""
     lines = printed(call.printed[-8192:]).rstrip("\n").split("\n") if call.printed else []
     over = len(lines) - _LIVE
     shown = [Text(line[:_LINE], "dim") for line in lines[-_LIVE:]]
@@ -150,14 +150,14 @@ def output_of(call: Call) -> list[Text]:
 
 
 def result_of(call: Call) -> list[Text]:
-    """What it gave back, as much as helps."""
+    """Returns the first lines of the result."""
     text = printed(words_of(call.result)).strip("\n")
     style = "red" if call.is_error else "dim"
     return _trimmed([Text(line, style) for line in text.split("\n")] if text else [], _OUTPUT)
 
 
 def words_of(content: Any) -> str:
-    """A result as text: of a list its texts, of anything else its JSON."""
+    """Returns a result as text: the texts of a list, or the JSON of anything else."""
     match content:
         case None:
             return ""
@@ -174,7 +174,7 @@ def words_of(content: Any) -> str:
 
 
 def _trimmed(lines: list[Text], most: int | None) -> list[Text]:
-    """The first lines, none of them endless, and how much more there is."""
+    """Returns the first lines, cut to a maximum length, and the number of the others."""
     if most is None:
         return lines
     out = []
@@ -190,7 +190,7 @@ def _trimmed(lines: list[Text], most: int | None) -> list[Text]:
 
 
 def plan_of(items: Iterable[Any]) -> list[Text]:
-    """The plan as a checklist."""
+    """Returns the plan as a checklist."""
     rows = [_step(item) for item in items]
     done = sum(status == "completed" for status, _ in rows)
     lines = [Text.assemble(("Plan", "bold"), (f"  {done} of {len(rows)} done", "dim"))]

@@ -1,4 +1,4 @@
-"""A conversation as the terminal has it: of an engine in this process, or on a server."""
+"""A conversation for the terminal: of an engine in this process, or on a server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from turnwire.cli.live.ask import Decision
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
 
-if TYPE_CHECKING:  # who talks to no server needs no client
+if TYPE_CHECKING:  # a command without a server does not import the client
     from turnwire.client import ClientConversation
 
 __all__ = ["Acting", "Conversing", "Here"]
@@ -20,43 +20,43 @@ class Conversing(Protocol):
 
     @property
     def id(self) -> str:
-        """Which one."""
+        """Returns the id of the conversation."""
 
     @property
     def is_here(self) -> bool:
-        """It is of this process: whoever leaves ends it."""
+        """Returns whether this process runs the conversation: its turn ends with the command."""
 
     async def head(self) -> int:
-        """The number of its newest entry."""
+        """Returns the number of the newest entry."""
 
     def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
-        """Everything from here on. Raises FollowAgain where it has to be asked for again."""
+        """Yields the frames after an entry. Raises FollowAgain if the caller has to start again."""
 
     async def send(self, content: str, own_id: str) -> tuple[int | None, str | None]:
-        """Say something, under an id of one's own: the turn that it starts, or where it waits."""
+        """Sends a message under an id of the caller. Returns its turn id, or its queue id."""
 
     async def answer(self, question_id: str, answer: Any) -> None:
-        """Answer a question."""
+        """Answers a question."""
 
     async def decide(self, request_id: str, choice: Decision) -> None:
-        """Allow or deny."""
+        """Allows or denies a permission."""
 
     async def interrupt(self, turn_id: int) -> None:
-        """Stop a turn."""
+        """Stops a turn."""
 
 
 class Acting:
-    """What people do, which is asked for in the same words here and there."""
+    """The commands of a person, which an engine and a client offer with the same methods."""
 
     def __init__(self, talk: Talk | ClientConversation) -> None:
         self._asked = talk
 
     async def answer(self, question_id: str, answer: Any) -> None:
-        """Answer a question."""
+        """Answers a question."""
         await self._asked.answer(question_id, answer)
 
     async def decide(self, request_id: str, choice: Decision) -> None:
-        """Allow or deny."""
+        """Allows or denies a permission."""
         await self._asked.decide(
             request_id,
             choice.decision,
@@ -66,7 +66,7 @@ class Acting:
         )
 
     async def interrupt(self, turn_id: int) -> None:
-        """Stop a turn."""
+        """Stops a turn."""
         await self._asked.interrupt(turn_id)
 
 

@@ -1,4 +1,4 @@
-"""A line that is being typed: keys change it, and it knows how it looks."""
+"""A line editor: applies keys to a text, and lays it out on the screen."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PROMPT = "> "
 
 
 class Editor:
-    """One line, as long as it likes. What was pasted keeps its line breaks."""
+    """The text that a person types, and the cursor. Pasted text keeps its line breaks."""
 
     def __init__(self, text: str = "") -> None:
         self.text = text
         self._at = len(text)
 
     def press(self, key: str) -> Literal["enter", "leave"] | None:
-        """Take a key; says so if the line is done, or if the person does not want to answer."""
+        """Applies a key. Returns `enter` if the text is complete, `leave` if the person declines."""
         text, at = self.text, self._at
         match key:
             case "enter":
@@ -62,7 +62,7 @@ class Editor:
         self.text, self._at = before + after, len(before)
 
     def rows(self, width: int) -> tuple[list[str], tuple[int, int]]:
-        """Its lines on a screen, none wider than this, and where the cursor stands among them."""
+        """Returns the text in lines of at most `width` columns, and the row and column of the cursor."""
         rows, cursor = [_PROMPT], (0, len(_PROMPT))
         used = len(_PROMPT)
         for at, character in enumerate(self.text):

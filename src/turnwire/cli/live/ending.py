@@ -1,4 +1,4 @@
-"""How a turn ended, in a line or two: its figures, its receipt, what to do next."""
+"""Describes the end of a turn: its figures, the receipt of a stop, and what to do next."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ __all__ = ["figures", "next_step", "receipt"]
 
 _REASONS = {
     "user": "you stopped it",
-    "disconnect": "nobody was there",
+    "disconnect": "no client was connected",
     "server_restart": "the process that ran it was killed",
     "server_stopped": "the program ended",
     "archived": "the conversation was archived",
     "deleted": "the conversation was deleted",
-    "agent_lost": "the agent is gone",
+    "agent_lost": "the agent process has ended",
     "agent": "the agent stopped by itself",
 }
 
-# What a person can do about a failure that the agent itself says nothing about.
+# The next step after failures whose message does not name one.
 _NEXT = {
-    "AGENT_UNAVAILABLE": "Mend the cause, then say it again.",
-    "INPUT_TIMEOUT": "If the answer still matters, say it as a message.",
-    "agent_lost": "What was said is kept. Say how to go on.",
-    "api_error": "The model's service failed. Try again in a while.",
+    "AGENT_UNAVAILABLE": "Fix the cause, then send the message again.",
+    "INPUT_TIMEOUT": "If the answer still matters, send it as a message.",
+    "agent_lost": "The conversation is kept. Send a message to go on.",
+    "api_error": "The model's service failed. Try again later.",
 }
 
-# Of these an agent's own message says what to do; a second way out beside it would only confuse.
+# For these codes the agent's own message names the next step; a second one would confuse.
 _IS_SAID = frozenset(
     [
         "authentication_failed",
@@ -51,9 +51,9 @@ _IS_SAID = frozenset(
 
 
 def figures(end: TurnEnd) -> list[Text]:
-    """`✓ 3.2 s · 412 tokens in, 96 out · $0.0012`, after the error if there was one."""
+    """Returns the error, if any, then `✓ 3.2 s · 412 tokens in, 96 out · $0.0012`."""
     lines: list[Text] = []
-    if end.error is not None and not end.interrupted:  # of that the receipt tells
+    if end.error is not None and not end.interrupted:  # the receipt describes an interruption
         words = plain(safe(end.error.message))
         lines.append(
             Text.assemble(("✗ ", "red"), (words, "red"), (f"  ({plain(end.error.code)})", "dim"))
@@ -70,7 +70,7 @@ def figures(end: TurnEnd) -> list[Text]:
         wrote = usage.output_tokens or 0
         if read or wrote:
             parts.append(f"{amount(read)} tokens in, {amount(wrote)} out")
-    if end.cost_usd:  # what costs nothing need not be told
+    if end.cost_usd:  # a cost of zero is not shown
         parts.append(money(end.cost_usd))
     word = "interrupted" if end.interrupted else "failed" if end.is_error else ""
     text = " · ".join([word, *parts] if word else parts) or "done"
@@ -79,22 +79,22 @@ def figures(end: TurnEnd) -> list[Text]:
 
 
 def next_step(end: TurnEnd) -> str | None:
-    """What to do about a failure, where its message does not say it."""
+    """Returns the next step after a failure. Returns None if its message names one already."""
     if end.error is None or end.interrupted or end.error.code in _IS_SAID:
         return None
-    return _NEXT.get(end.error.code, "What was said is kept. Say how to go on, or try again.")
+    return _NEXT.get(end.error.code, "The conversation is kept. Send a message to try again.")
 
 
 def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
-    """What came of a stop: who wanted it, whether the agent obeyed, what became of its processes."""
+    """Returns the result of a stop: its reason, the agent's reaction, and its processes."""
     why = _REASONS.get(stop.reason, plain(stop.reason))
     if stop.reason == "user" and not by_us:
-        why = "somebody else stopped it"
+        why = "another person stopped it"
     parts = []
     if stop.forced:
-        parts.append("the agent did not obey and was ended by force")
-    elif stop.lost and stop.reason != "agent_lost":  # or it is said already
-        parts.append("the agent was killed, or ended by itself, before it said that it stopped")
+        parts.append("the agent did not stop and was ended by force")
+    elif stop.lost and stop.reason != "agent_lost":  # agent_lost says the same
+        parts.append("the agent was killed, or ended by itself, before it acknowledged the stop")
     elif stop.acknowledged:
         parts.append("the agent acknowledged it")
     if ended := _named(stop, left=False):

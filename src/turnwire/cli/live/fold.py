@@ -1,4 +1,4 @@
-"""Folding lines where a reader of any script would: between words, and between Chinese characters."""
+"""Folds long lines: between words, and between Chinese, Japanese and Korean characters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _OPENING = "（《「『【〈〔“‘"
 _CLOSING = "，。、；：？！）》」』】〉〕”’…—～·"
 _WIDE = "\u2e80-\u303e\u3041-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\U00020000-\U0003ffff"
 
-# What stays together: a word, or one wide character, with the marks that may not be parted from it.
+# An unbreakable piece: a word, or one wide character, with its punctuation.
 _PIECE = re.compile(f"[{_OPENING}]*(?:[^\\s{_WIDE}{_OPENING}]+|\\S)?[{_CLOSING}]*\\s*")
 
 
 def folded(text: Text, width: int) -> list[Text]:
-    """The lines of a text, none wider than this unless a single letter is."""
+    """Returns the lines of a text, none wider than `width` unless a single character is."""
     return [line for part in text.split("\n", allow_blank=True) for line in _fold(part, width)]
 
 
@@ -40,7 +40,7 @@ def _breaks(text: str, width: int) -> Iterator[int]:
         if used and used + cells > width:
             yield found.start()
             used = 0
-        if cells > width:  # an endless word: cut it wherever the line ends
+        if cells > width:  # a word longer than a line: cut it where the line ends
             for at, letter in enumerate(piece.rstrip(), found.start()):
                 size = cell_len(letter)
                 if used + size > width:

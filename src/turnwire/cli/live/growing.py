@@ -1,4 +1,4 @@
-"""A text that comes in pieces: finished lines are handed out, the last block stays to be drawn again."""
+"""Draws streaming Markdown: hands out finished lines, and redraws the last block."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from turnwire.cli.live.pen import Pen
 
 __all__ = ["GrowingText"]
 
-_ALL = 1_000_000  # lines: nothing is too tall
-_WINDOW = 16_000  # characters that are looked at together: more would take too long
-_FLOOD = 200_000  # characters that wait; nobody reads along any more, so it need not look good
+_ALL = 1_000_000  # lines: no limit on the height
+_WINDOW = 16_000  # characters that are parsed together: more would take too long
+_FLOOD = 200_000  # characters that wait: too fast to be read, so drawn without Markdown
 
 
 class GrowingText:
-    """Drawn as far as it has come. What has been handed out is never drawn again."""
+    """A text that streams in. A line that was handed out is never drawn again."""
 
     def __init__(self, pen: Pen, style: str = "none") -> None:
         self._pen = pen
         self._style = style
         self._pieces: list[str] = []
-        self._rest = ""  # what was not handed out
-        self._joins = False  # the rest goes on in the block that was handed out last
-        self.begun = False  # something was handed out
+        self._rest = ""  # the part that was not handed out
+        self._joins = False  # the rest continues the block that was handed out last
+        self.begun = False  # a line was handed out
 
     @property
     def text(self) -> str:
-        """All of it, as far as it has come."""
+        """Returns the whole text received so far."""
         return "".join(self._pieces)
 
     def add(self, piece: str) -> None:
-        """More of it."""
+        """Appends a piece."""
         self._pieces.append(piece)
         self._rest += piece
 
     def settle(self, width: int, room: int) -> list[str]:
-        """The lines that cannot change any more; `room`: lines that the last block may have."""
+        """Hands out the lines that cannot change. `room` is the maximum height of the last block."""
         out = self._flood(width) if len(self._rest) > _FLOOD else []
         window = _WINDOW
         while True:
@@ -53,33 +53,33 @@ class GrowingText:
             elif not tail:
                 return out
             elif not done:
-                window *= 2  # a table, or another block that has to be seen whole
+                window *= 2  # a table, or another block that cannot be cut
 
     def _cut(self, block: str, width: int, room: int, *, is_all: bool) -> tuple[str, str]:
-        """What of the last block can be handed out, if it is too long to be drawn again and again."""
+        """Splits a last block that is too long to redraw. Returns the part to hand out, and the rest."""
         if is_all and len(block) <= LONG and len(self._draw(block, width)) <= room:
             return "", block
         return cut(block)
 
     def _flood(self, width: int) -> list[str]:
-        """Most of what waits, as it came."""
+        """Hands out most of the waiting text without formatting."""
         text, self._rest = _split(self._rest, len(self._rest) - _WINDOW // 2)
         lines = [part for line in text.split("\n") for part in chop_cells(line, width) or [""]]
         self._joins, self.begun = True, True
         return lines
 
     def live(self, width: int) -> list[str]:
-        """The lines of the last block, as it is now."""
+        """Returns the lines of the last block in its current state."""
         return self._apart(self._draw(self._rest, width))
 
     def finish(self, text: str, width: int) -> list[str]:
-        """The rest of it. If the text is not what has grown, all of it once more."""
+        """Hands out the rest. If the final text differs from the streamed one, hands out all of it."""
         grown = self.text
         if text.startswith(grown):
             self._rest += text[len(grown) :]
         else:
             self._rest, self._joins = text, False
-        # Block by block, as if it had grown: so it looks the same, however it came.
+        # Block by block, as in streaming, so that the result looks the same.
         return [*self.settle(width, _ALL), *self._hand_out(self._rest, width)]
 
     def _hand_out(self, text: str, width: int) -> list[str]:
@@ -100,7 +100,7 @@ class GrowingText:
 
 
 def _split(text: str, size: int) -> tuple[str, str]:
-    """The beginning of a text, up to the end of a line or of a word, and the rest."""
+    """Splits a text at about `size` characters, after a line or a word."""
     if len(text) <= size:
         return text, ""
     at = max(text.rfind("\n", 0, size), text.rfind(" ", size // 2, size)) + 1 or size

@@ -1,4 +1,4 @@
-"""Keys from a terminal, read without ever blocking: whoever waits for one can be cancelled."""
+"""Reads keys from a terminal without blocking, so that a task that waits can be cancelled."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _CONTROL = {
 
 
 class KeyParser:
-    """Bytes as keys: a letter is itself, others have names, pasted text begins with `paste:`."""
+    """Parses bytes into keys: a character, a name, or `paste:` with the pasted text."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._text = ""
 
     def feed(self, data: bytes) -> list[str]:
-        """The keys that are complete by now."""
+        """Takes bytes. Returns the keys that are complete."""
         self._text += self._decode(data)
         keys: list[str] = []
         while self._text:
@@ -59,12 +59,12 @@ class KeyParser:
                     keys.append(_CONTROL[character])
                 elif character >= " ":
                     keys.append(character)
-        if self._text == "\x1b":  # the key itself, which means nothing here
+        if self._text == "\x1b":  # the Esc key itself, which has no function here
             self._text = ""
         return keys
 
     def _sequence(self, keys: list[str]) -> int:
-        """Read the sequence at the beginning; how long it is, or 0 if more has to come."""
+        """Reads the escape sequence at the start. Returns its length, or 0 if it is incomplete."""
         text = self._text
         if text.startswith("\x1b[200~"):
             pasted = _PASTED.match(text)
@@ -86,7 +86,7 @@ class KeyParser:
 
 
 class Keyboard:
-    """A terminal that shows nothing of what is typed; in a `with` block."""
+    """Switches a terminal to unbuffered input without echo, inside a `with` block."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -107,17 +107,17 @@ class Keyboard:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def take(self) -> None:
-        """Have keys one by one. Control-C stays a signal."""
+        """Turns off echo and line buffering. Ctrl-C stays a signal."""
         mode = termios.tcgetattr(self._fd)
         mode[3] &= ~(termios.ECHO | termios.ICANON)
         termios.tcsetattr(self._fd, termios.TCSADRAIN, mode)
 
     def forget(self) -> None:
-        """What was typed before a question was asked cannot be its answer."""
+        """Discards the keys that were typed before a question was shown."""
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     async def keys(self) -> AsyncGenerator[str, None]:
-        """Key by key; `hangup` when the terminal is gone."""
+        """Yields the keys, and `hangup` when the terminal has hung up."""
         loop = asyncio.get_running_loop()
         parser = KeyParser()
         waiting: asyncio.Queue[str] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""The story as lines for a terminal: those that stay, and those that still change."""
+"""Turns the story into terminal lines: finished lines, and lines that still change."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ _STYLES: dict[Kind, str] = {"text": "none", "thinking": "dim italic"}
 
 
 class LinePainter:
-    """Keeps the lines; whoever draws them comes from it and says when (`_soon`)."""
+    """Keeps the lines. A subclass draws them, and implements `_soon` to schedule a drawing."""
 
     def __init__(self, pen: Pen) -> None:
         self._pen = pen
         self._above: list[str] = []  # finished lines that were not drawn yet
-        self._last: object = None  # what they belong to
-        self._voice: str | None = None  # and who said them
+        self._last: object = None  # the block or call of the last line
+        self._voice: str | None = None  # the voice of the last line
         self._texts: dict[str, tuple[Voice, GrowingText]] = {}
         self._calls: dict[str, Call] = {}
         self._steps: list[Any] = []
 
     def _soon(self) -> None:
-        """Something has changed: draw it before long."""
+        """Schedules a drawing, because something has changed."""
         raise NotImplementedError
 
     # --- words --------------------------------------------------------------------------------
 
     def said(self, text: str) -> None:
-        """A person's words."""
+        """Shows a person's message."""
         self.note([Text(f"> {line}", "bold") for line in text.split("\n")])
 
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
-        """More of a block."""
+        """Adds a piece to a block."""
         self._text(block_id, voice, kind).add(piece)
         self._soon()
 
     def finish(self, block_id: str, voice: Voice, kind: Kind, text: str) -> None:
-        """A block is whole."""
+        """Finishes a block with its final text."""
         grown = self._text(block_id, voice, kind)
         del self._texts[block_id]
         self._put(grown.finish(text, self._width(voice)), voice, block_id)
 
     def take_back(self, block_id: str) -> None:
-        """A block goes. What stands above already cannot go, so it is said."""
+        """Removes a discarded block. If a part was already drawn for good, adds a note."""
         voice, grown = self._texts.pop(block_id, (AGENT, None))
         if grown is not None and grown.begun:
-            self.note([Text("The agent took this back.", "dim italic")], voice)
+            self.note([Text("The agent discarded this text.", "dim italic")], voice)
         self._soon()
 
     def cut(self, block_id: str, why: str) -> None:
-        """What was seen of it stays, and so does that it is not kept."""
+        """Keeps the received part of a block on the screen, with a note that it is not in the log."""
         if block_id in self._texts:
             voice, grown = self._texts.pop(block_id)
             self._put(grown.finish(grown.text, self._width(voice)), voice, block_id)
@@ -72,35 +72,35 @@ class LinePainter:
     # --- calls and notes ------------------------------------------------------------------------
 
     def run(self, call: Call) -> None:
-        """A call runs."""
+        """Shows a running call."""
         self._calls[call.id] = call
         self._soon()
 
     def close(self, call: Call) -> None:
-        """It is over, or its sub-agent begins to speak and its head is due."""
+        """Draws a call for good: at its end, or its head when its sub-agent begins to speak."""
         self._calls.pop(call.id, None)
         self.note(self._card(call), call.voice)
         if not call.is_over:
-            self._voice = call.id  # whose words come now stands right above them
+            self._voice = call.id  # the head of the call is the heading of the sub-agent
 
     def _card(self, call: Call) -> list[Text]:
-        """A call as it is now."""
+        """Returns the lines of a call in its current state."""
         inside = [] if call.is_shown else input_of(call)
         inside += result_of(call) if call.is_over else output_of(call)
         return [head_of(call), *(Text.assemble("  ", line) for line in inside)]
 
     def forget(self, call: Call) -> None:
-        """It is not shown as running."""
+        """Removes a call from the running ones."""
         if self._calls.pop(call.id, None) is not None:
             self._soon()
 
     def note(self, lines: list[Text], voice: Voice = AGENT) -> None:
-        """Lines that stay."""
+        """Adds finished lines."""
         width = self._width(voice)
         self._put([drawn for line in lines for drawn in self._fold(line, width)], voice, object())
 
     def plan(self, items: list[Any]) -> None:
-        """It stays below what is said until it is done, or the turn is over."""
+        """Shows the plan below the text, until it is completed or the turn ends."""
         self._steps = items
         if all(isinstance(item, dict) and item.get("status") == "completed" for item in items):
             self._put_plan()
@@ -117,7 +117,7 @@ class LinePainter:
         return max(self._pen.width - 2 * voice.depth, 20)
 
     def _fold(self, line: Text, width: int) -> list[str]:
-        """A long line on several; they begin where its words begin."""
+        """Folds a long line. The continuation lines keep its indentation."""
         indent = len(line.plain) - len(line.plain.lstrip(" "))
         if indent > width // 2:
             indent = 0
@@ -126,7 +126,7 @@ class LinePainter:
         return [" " * indent + drawn for part in parts for drawn in self._pen.lines(part, width)]
 
     def _put(self, lines: list[str], voice: Voice, what: object) -> None:
-        """Lines for good, with a margin for sub-agents and a blank line between things."""
+        """Adds finished lines, with a margin for sub-agents and a blank line between blocks."""
         if not lines:
             return
         apart = self._last is not None and self._last != what
@@ -143,11 +143,11 @@ class LinePainter:
         self._soon()
 
     def _margin(self, depth: int) -> str:
-        """The lines at the left of what sub-agents say."""
+        """Returns the vertical lines to the left of a sub-agent's text."""
         return "".join(self._pen.lines(Text("│ " * depth, "dim"))) + " " if depth else ""
 
     def _growing(self, room: int) -> list[str]:
-        """What is not finished: words that grow, calls that run."""
+        """Returns the lines of streaming texts and running calls."""
         lines: list[str] = []
         for block_id, (voice, text) in self._texts.items():
             width = self._width(voice)

@@ -1,4 +1,4 @@
-"""Markdown as chat wants it: nothing lost, nothing centered, and cut into blocks while it grows."""
+"""Draws Markdown for a chat, and splits streaming Markdown into blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from turnwire.cli.live.fold import folded
 
 __all__ = ["LONG", "THEME", "Markdown", "blocks_of", "cut"]
 
-# Without backgrounds: they look wrong on every terminal but the one they were made for.
+# Without background colors: they look wrong with many terminal themes.
 THEME = Theme(
     {
         "markdown.block_quote": "dim",
@@ -40,7 +40,7 @@ _PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enab
 
 
 class Markdown(rich.Markdown):
-    """A text, ready to be drawn."""
+    """A Markdown text that rich can draw. Loses no text, and centers no heading."""
 
     def __init__(self, text: str, style: str = "none") -> None:
         super().__init__("", style=style, hyperlinks=False)
@@ -80,7 +80,7 @@ Markdown.elements = {
 
 
 def _mended(tokens: list[Token]) -> Iterator[Token]:
-    """Without a space where a Chinese line was broken, and without the address of an address."""
+    """Removes the space of a line break between wide characters, and the link of a bare address."""
     skip = 0
     for at, token in enumerate(tokens):
         if skip:
@@ -111,13 +111,13 @@ def _is_bare(tokens: list[Token]) -> bool:
     )
 
 
-# --- while it grows -----------------------------------------------------------------------------
+# --- streaming ----------------------------------------------------------------------------------
 
-LONG = 4000  # characters of one block after which it is cut, so that drawing it stays cheap
+LONG = 4000  # characters of a block; a longer one is cut, so that redrawing stays cheap
 
 
 def blocks_of(text: str) -> list[str]:
-    """Its blocks in order, each as it was written. All but the last cannot change any more."""
+    """Returns the Markdown source of each block. Only the last block can still change."""
     lines = text.splitlines(keepends=True)
     begins = [_line(token) for token in _PARSER.parse(text) if token.level == 0 and token.map]
     places = [0, *begins[1:], len(lines)]
@@ -125,10 +125,10 @@ def blocks_of(text: str) -> list[str]:
 
 
 def cut(block: str) -> tuple[str, str]:
-    """All of a growing block but its end, and its end, which is a block of the same kind.
+    """Splits a streaming block into a finished part and the rest, a block of the same kind.
 
-    Code is cut between lines, a list between items, a long paragraph between words; nothing else
-    can be cut: then the first part is empty.
+    Cuts code between lines, a list between items, a long paragraph between words. Other blocks cannot
+    be cut: then the first part is empty.
     """
     tokens = [token for token in _PARSER.parse(block) if token.map]
     if not tokens:

@@ -1,4 +1,4 @@
-"""What an agent's program tells about itself, in a line for a person: retries, other models, losses."""
+"""Describes system events of an agent in one line: retries, model changes, lost sessions."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from turnwire.cli.terminal.words import duration
 
 __all__ = ["in_words"]
 
-_REFUSED = (401, 403)  # of these the end of the turn tells: nobody asks again
+_REFUSED = (401, 403)  # not retried; the end of the turn reports them
 
 
 def in_words(subtype: str, data: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """What happened, and what there is to say about it; none: nothing that a person has to know."""
+    """Returns a headline and its details. Returns None if the event is not shown to people."""
     match subtype:
         case "api_retry" if data.get("error_status") not in _REFUSED:
             return _retry(data)
         case "model_fallback" | "model_refusal_fallback":
-            return "Another model goes on", data.get("content") or data.get("fallback_model")
+            return "Another model continues", data.get("content") or data.get("fallback_model")
         case "model_refusal_no_fallback":
-            return "The model refuses", data.get("api_refusal_explanation") or data.get("content")
+            return "The model refused", data.get("api_refusal_explanation") or data.get("content")
         case "informational" | "notification":
             said = data.get("content") or data.get("message")
             return (str(said), None) if said else None
         case "session_lost":
-            return "The agent begins anew", data.get("message")
+            return "The agent starts a new session", data.get("message")
         case "choice_refused":
-            return "The agent keeps what it had", data.get("message")
+            return "The agent keeps its setting", data.get("message")
         case _:
             return None
 
@@ -36,6 +36,6 @@ def _retry(data: Mapping[str, Any]) -> tuple[str, str]:
     status, error, delay = (data.get(n) for n in ("error_status", "error", "retry_delay_ms"))
     causes = [f"HTTP {status}" if status else "no answer", error if error != "unknown" else None]
     cause = ", ".join(str(each) for each in causes if each)
-    again = f"it is asked again, {data.get('attempt')} of {data.get('max_retries')}"
+    again = f"retry {data.get('attempt')} of {data.get('max_retries')}"
     when = f", in {duration(delay / 1000)}" if isinstance(delay, int | float) else ""
-    return f"The model's API fails ({cause})", f"{again}{when}"
+    return f"The model's API failed ({cause})", f"{again}{when}"

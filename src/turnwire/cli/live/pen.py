@@ -1,4 +1,4 @@
-"""Rich things as lines of text for a terminal: each as wide as it is, and complete in itself."""
+"""Renders rich objects as lines with escape sequences, for one terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from turnwire.cli.live.markdown import THEME
 
 __all__ = ["Pen"]
 
-_WIDEST = 100  # columns; beyond that a line is hard to follow
+_WIDEST = 100  # columns; longer lines are hard to read
 _NARROWEST = 20
 
 
 class Pen:
-    """Writes for one terminal, in its colours."""
+    """A renderer for one terminal, with its size and colors."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
@@ -28,17 +28,17 @@ class Pen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows, as they are now."""
+        """Returns the current columns and rows."""
         columns, rows = shutil.get_terminal_size()
         return max(columns, _NARROWEST), max(rows, 4)
 
     @property
     def width(self) -> int:
-        """The columns that words may take. The last one stays free: some terminals wrap at it."""
+        """Returns the columns for text. The last column stays free: some terminals wrap at it."""
         return min(self.size[0] - 1, _WIDEST)
 
     def lines(self, thing: RenderableType, width: int | None = None) -> list[str]:
-        """Draw something, without the blanks that fill up its lines."""
+        """Renders an object as lines without trailing blanks."""
         options = self.console.options.update(width=width or self.width, height=None)
         drawn = self.console.render_lines(thing, options, pad=False)
         return [self._line(segments) for segments in drawn]

@@ -1,4 +1,4 @@
-"""The story as plain text: for pipes, files and programs. Nothing that was written is changed."""
+"""Writes the story as plain text, for pipes, files and programs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["PlainPainter"]
 
 
 class _Growing:
-    """The agent's own words that have begun: all of them, and those that were not written yet."""
+    """A streaming text of the agent, and the part that was not written yet."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self._rest: list[str] = []  # in pieces: they may be very many
+        self._rest: list[str] = []  # a list, because joining many pieces each time is slow
         self._is_blank = True
         self.begun = False
 
     @property
     def rest(self) -> str:
-        """What was not written yet."""
+        """Returns the part that was not written yet."""
         return "".join(self._rest)
 
     def add(self, piece: str) -> str:
-        """More of it. Returns the whole lines that can be written now, if there are any."""
+        """Appends a piece. Returns the complete lines that can be written now."""
         self.pieces.append(piece)
         self._rest.append(piece)
         self._is_blank = self._is_blank and not piece.strip()
@@ -41,22 +41,22 @@ class _Growing:
 
 
 class PlainPainter:
-    """Writes whole lines, as soon as they are whole."""
+    """Writes each line as soon as it is complete."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._growing: dict[str, _Growing] = {}
-        self._last: object = None  # what was written last, to keep things apart
+        self._last: object = None  # the last block written, to add a blank line before the next
         self._plan: list[str] = []
 
     # --- words --------------------------------------------------------------------------------
 
     def said(self, text: str) -> None:
-        """A person's words."""
+        """Writes a person's message."""
         self._put([f"> {line}" for line in text.split("\n")], AGENT, object())
 
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
-        """The agent's own words come line by line; those of a sub-agent when they are whole."""
+        """Writes the agent's text line by line. The text of a sub-agent waits until it is complete."""
         if voice.depth or kind == "thinking":
             return
         lines = self._growing.setdefault(block_id, _Growing()).add(piece)
@@ -64,26 +64,26 @@ class PlainPainter:
             self._write(block_id, lines)
 
     def finish(self, block_id: str, voice: Voice, kind: Kind, text: str) -> None:
-        """The rest of it."""
+        """Writes the rest of a block."""
         grown = self._growing.pop(block_id, None) or _Growing()
         if voice.depth or kind == "thinking":
             mark = "(thinking) " if kind == "thinking" else ""
             self._put([f"{mark}{line}" for line in text.strip("\n").split("\n")], voice, block_id)
             return
         said = "".join(grown.pieces)
-        # Where it is not what has grown, all of it once more.
+        # If the final text differs from the streamed one, write all of it again.
         rest = grown.rest + text[len(said) :] if text.startswith(said) else text
         if rest:
             self._write(block_id, rest if rest.endswith("\n") else f"{rest}\n")
 
     def take_back(self, block_id: str) -> None:
-        """What is written is written; so it is said."""
+        """Notes that a block was discarded, if a part of it was already written."""
         grown = self._growing.pop(block_id, None)
         if grown is not None and grown.begun:
-            self._put(["(The agent took this back.)"], AGENT, "taken back")
+            self._put(["(The agent discarded this text.)"], AGENT, "taken back")
 
     def cut(self, block_id: str, why: str) -> None:
-        """What came of it is written, and that it breaks off."""
+        """Writes the received part of a block, and why it breaks off."""
         grown = self._growing.pop(block_id, None)
         if grown is not None:
             if grown.rest.strip():
@@ -95,13 +95,13 @@ class PlainPainter:
         self._file.write(text)
         self._file.flush()
 
-    # --- around them --------------------------------------------------------------------------
+    # --- calls and notes ----------------------------------------------------------------------
 
     def run(self, call: Call) -> None:
-        """It is told when it is over."""
+        """Does nothing: a call is written at its end."""
 
     def close(self, call: Call) -> None:
-        """The call, what it was called with, what it gave back."""
+        """Writes a call with its input and result."""
         lines = [head_of(call)]
         if not call.is_shown:
             lines += [Text.assemble("  ", line) for line in input_of(call)]
@@ -110,14 +110,14 @@ class PlainPainter:
         self.note(lines, call.voice)
 
     def forget(self, call: Call) -> None:
-        """Nothing of it was written."""
+        """Does nothing: no part of the call was written."""
 
     def note(self, lines: list[Text], voice: Voice = AGENT) -> None:
-        """Lines as they are."""
+        """Writes lines without their styles."""
         self._put([line.plain for line in lines], voice, object())
 
     def plan(self, items: list[Any]) -> None:
-        """The first time whole, then what has changed."""
+        """Writes the whole plan the first time, then only changed lines."""
         lines = [line.plain for line in plan_of(items)]
         new = [line for line in lines[1:] if line not in self._plan]
         if new:

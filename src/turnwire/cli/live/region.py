@@ -1,4 +1,4 @@
-"""The lower part of a terminal, which is drawn again and again; above it everything stays."""
+"""The redrawn lines at the bottom of a terminal, below the finished lines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from rich.text import Text
 
 __all__ = ["Region"]
 
-_HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"  # drawn at once, where the terminal can
+_HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output, if the terminal supports it
 
 
 class Region:
-    """Writes only what has changed since the last time, so that nothing flickers."""
+    """Redraws only changed lines, so that the screen does not flicker."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._lines: list[str] = []
-        self._row = 0  # where the cursor is, from the first line of the region
+        self._row = 0  # the row of the cursor, from the first line of the region
 
     def draw(
         self, above: list[str], lines: list[str], cursor: tuple[int, int] | None = None
     ) -> None:
-        """Put lines above the region for good, and show the region with these lines.
+        """Adds finished lines above the region, and draws the region with `lines`.
 
-        `cursor` is a row and a column in the region; without it the cursor stands below its end.
+        `cursor` is a row and a column in the region. Without it the cursor is below the region.
         """
         same = 0 if above else _common(self._lines, lines)
         stays = cursor is None and self._row == len(lines)
@@ -42,21 +42,21 @@ class Region:
         self._write("".join(out))
 
     def resized(self, columns: int) -> None:
-        """The terminal has folded our lines anew: go back to where the first of them may be."""
+        """Moves to the first line of the region, after the terminal has folded its lines again."""
         rows = [max(1, -(-cell_len(_plain(line)) // columns)) for line in self._lines]
         back = sum(rows[: self._row])
         self._write((f"\x1b[{back}A" if back else "") + "\r\x1b[J")
         self._lines, self._row = [], 0
 
     def _to(self, row: int) -> str:
-        """To the beginning of a row of the region."""
+        """Returns the escape sequence that moves the cursor to the start of a row."""
         by = row - self._row
         self._row = row
         return (f"\x1b[{by}B" if by > 0 else f"\x1b[{-by}A" if by else "") + "\r"
 
 
 def _common(old: list[str], new: list[str]) -> int:
-    """How many lines at the top are as they were."""
+    """Returns the number of unchanged lines at the top."""
     for at, (before, now) in enumerate(zip(old, new, strict=False)):
         if before != now:
             return at

@@ -1,4 +1,4 @@
-"""Questions and permissions in words, and what a person answers to them."""
+"""Formats questions and permissions as text, and parses answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 Answer: TypeAlias = str | list[str]
 
-# By a rule's destination: where it holds.
+# The scope of a rule, by its destination.
 _WHERE = {
     "session": "for this session",
     "localSettings": "in this directory",
@@ -40,23 +40,24 @@ _WHERE = {
 
 
 class NotUnderstood(ValueError):
-    """An answer that fits no option; the message says what would."""
+    """An answer that matches no option. The message says what is valid."""
 
 
 # --- questions ----------------------------------------------------------------------------------
 
 
 def question_lines(questions: list[Question], given: Any = None) -> list[Text]:
-    """Each question with its options, numbered."""
+    """Returns the questions with their numbered options."""
     lines: list[Text] = []
     for question in questions:
-        words = safe(question.question).strip() or "The agent asks something."
+        words = safe(question.question).strip() or "The agent asks a question."
         head = Text.assemble(("? ", "bold magenta"), (words, "bold"))
         if question.header:
             head.append(f"  ({plain(safe(question.header))})", "dim")
         lines += [head, *_option_lines(question)]
     if not lines:
-        lines = [Text.assemble(("? ", "bold magenta"), ("The agent asks something.", "bold"))]
+        words = "The agent asks a question."
+        lines = [Text.assemble(("? ", "bold magenta"), (words, "bold"))]
         lines += [Text(f"  {visible(words_of(given))}")] if given is not None else []
     return lines
 
@@ -75,7 +76,7 @@ def _option_lines(question: Question) -> list[Text]:
 
 
 def hint_of(question: Question) -> str:
-    """How to answer."""
+    """Returns how to answer a question."""
     if not question.options:
         return "Your answer"
     if question.multi:
@@ -85,10 +86,10 @@ def hint_of(question: Question) -> str:
 
 
 def read_answer(question: Question, text: str) -> Answer:
-    """What somebody typed: options by number or by name, or words of their own."""
+    """Reads an answer: options by number or name, or free text. Raises NotUnderstood."""
     text = text.strip()
     if question.multi and question.options:
-        only = _option(question, text)  # which may have a comma in its name
+        only = _option(question, text)  # the name of an option may contain a comma
         if only is not None:
             return [only]
         items = [item.strip() for item in re.split("[,，、]", text) if item.strip()]
@@ -106,7 +107,7 @@ def _choice(question: Question, text: str) -> str:
         return known
     if question.free_text and not text.isdecimal():
         return text
-    raise NotUnderstood(f"There is no option {text!r}: take 1 to {len(question.options)}.")
+    raise NotUnderstood(f"There is no option {text!r}: choose 1 to {len(question.options)}.")
 
 
 def _option(question: Question, text: str) -> str | None:
@@ -119,14 +120,14 @@ def _option(question: Question, text: str) -> str | None:
 
 
 def answer_of(questions: list[Question], answers: list[Answer]) -> Any:
-    """The answers as they are sent: one in words as it is, others under their questions' ids."""
+    """Returns the answers to send: a single text as it is, otherwise a dict by question id."""
     if len(answers) == 1 and isinstance(answers[0], str):
         return answers[0]
     return {q.id: answer for q, answer in zip(questions, answers, strict=True)}
 
 
 def read_given(questions: list[Question], text: str) -> Any:
-    """An answer given as an argument: for several questions a JSON object."""
+    """Reads an answer from an argument: a JSON object for several questions. Raises NotUnderstood."""
     if len(questions) <= 1:
         question = questions[0] if questions else Question("answer", "")
         several = _list_in(text) if question.multi else None
@@ -143,7 +144,7 @@ def read_given(questions: list[Question], text: str) -> Any:
 
 
 def _list_in(text: str) -> list[str] | None:
-    """A JSON list of texts; none: it is something else."""
+    """Returns a JSON list of texts. Returns None if the text is not one."""
     try:
         return msgspec.json.decode(text, type=list[str])
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -151,14 +152,14 @@ def _list_in(text: str) -> list[str] | None:
 
 
 def _read_one(question: Question, given: Answer) -> Answer:
-    """What a list divides is divided already."""
+    """Reads the answer to one question. The items of a list are not split at commas."""
     if isinstance(given, str):
         return read_answer(question, given)
     items = [item.strip() for item in given if item.strip()]
     if question.multi:
         return [_choice(question, item) if question.options else item for item in items]
     if len(items) > 1:
-        raise NotUnderstood(f"One answer is wanted, not {len(items)}: {question.question}")
+        raise NotUnderstood(f"Give one answer, not {len(items)}: {question.question}")
     return read_answer(question, items[0] if items else "")
 
 
@@ -166,7 +167,7 @@ def _read_one(question: Question, given: Answer) -> Answer:
 
 
 def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
-    """What would run, to the last letter, and why the agent has to ask."""
+    """Returns the exact call that would run, and why it needs permission."""
     title = plain(safe(asked.title or "")) or "The agent asks for permission"
     lines = [Text.assemble(("? ", "bold magenta"), (title, "bold"))]
     if asked.description:
@@ -182,15 +183,15 @@ def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
 
 
 def lines_of(request: OpenRequest) -> list[Text]:
-    """A question or a permission that is open."""
+    """Returns an open question or permission as lines."""
     if request.kind == "question":
         return question_lines(request.questions, request.input)
     return permission_lines(request)
 
 
 def rules_of(suggestions: list[Any]) -> str:
-    """The rules that the agent offers to remember, in few words, and where each of them holds."""
-    rules: dict[str, list[str]] = {}  # by where they hold
+    """Returns the rules that the agent suggests, in few words, with the scope of each."""
+    rules: dict[str, list[str]] = {}  # by scope
     for suggestion in suggestions:
         place = suggestion.get("destination") if isinstance(suggestion, dict) else None
         here = rules.setdefault(_WHERE.get(str(place), ""), [])
@@ -206,7 +207,7 @@ def rules_of(suggestions: list[Any]) -> str:
 
 
 def _holds_longer(rules: list[Any]) -> bool:
-    """Whether one of the rules outlives the session in which it was remembered."""
+    """Returns whether one of the rules is kept after the end of its session."""
     places = [each.get("destination") for each in rules if isinstance(each, dict)]
     return any(place != "session" for place in places)
 
@@ -221,13 +222,13 @@ def _rule(rule: Any) -> str:
             return msgspec.json.encode(rule).decode()
 
 
-# --- afterwards -----------------------------------------------------------------------------------
+# --- resolutions ----------------------------------------------------------------------------------
 
 
 def resolved_line(ended: RequestResolved) -> Text:
-    """How a request ended, and by whom."""
+    """Returns how a request ended."""
     if ended.outcome != "answered":
-        word = "nobody answered in time" if ended.outcome == "expired" else "cancelled"
+        word = "no answer before the deadline" if ended.outcome == "expired" else "cancelled"
         return Text.assemble(("→ ", "magenta"), (word, "dim"))
     if ended.decision is None:
         words = answered_words(ended.answer)
@@ -236,14 +237,14 @@ def resolved_line(ended: RequestResolved) -> Text:
         if ended.remembered:
             words += " for good" if _holds_longer(ended.remembered) else " for this session"
         if ended.narrowed:
-            words += f" (only the owner may for longer: {rules_of(ended.narrowed)})"
+            words += f" (only the owner may keep rules for longer: {rules_of(ended.narrowed)})"
     else:
         words = "denied" + (f": {ended.reason}" if ended.reason else "")
     return Text.assemble(("→ ", "magenta"), plain(safe(words)))
 
 
 def answered_words(answer: Any) -> str:
-    """An answer in words."""
+    """Returns an answer as text."""
     match answer:
         case dict():
             return ", ".join(answered_words(value) for value in answer.values())

@@ -1,4 +1,4 @@
-"""One person in one conversation: sends, follows, answers, stops."""
+"""One person in one conversation: sends messages, follows turns, answers requests, stops turns."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["Left", "Removed", "Session"]
 
 T = TypeVar("T")
 
-_REPORT = 2.0  # seconds in which an agent begins to speak of background work that has ended
+_REPORT = 2.0  # seconds in which an agent starts a turn about background work that has ended
 
 
 class Left(Exception):
-    """The person leaves. `code` is the exit code; `request` is what stays open."""
+    """The person leaves. `code` is the exit code; `request` is the request that stays open."""
 
     def __init__(self, code: int, request: OpenRequest | None = None) -> None:
         super().__init__(code)
@@ -39,30 +39,30 @@ class Left(Exception):
 
 
 class Removed(TurnwireError):
-    """Somebody took a message back that waited for its turn."""
+    """The person's queued message was removed before its turn."""
 
 
 class Session:
-    """Use it as `async with`: inside, frames are shown and Control-C stops the turn."""
+    """Shows frames and handles Ctrl-C, inside `async with`."""
 
     def __init__(self, talk: Conversing, view: View) -> None:
         self._talk = talk
         self._view = view
         self._status: Status | None = None
         self._ends: dict[int, TurnEnd] = {}
-        self._queued: set[str] = set()  # all that ever waited
-        self._turn_of: dict[str, int] = {}  # by what the sender calls a message
-        self._unreported = False  # there was background work, and no turn about it since
+        self._queued: set[str] = set()  # queue ids seen so far
+        self._turn_of: dict[str, int] = {}  # turn ids, by client message id
+        self._unreported = False  # background work has run, and no turn about it has followed
         self._report: int | None = None  # the newest turn that the agent began by itself
         self._cursor = 0
         self._news = asyncio.Event()
-        self._stops = 0  # how often the person wanted to stop
+        self._stops = 0  # how often the person pressed Ctrl-C
         self._leaving: asyncio.Future[int] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def status(self) -> Status:
-        """The conversation's small state, as it is now."""
+        """Returns the current state of the conversation."""
         assert self._status is not None
         return self._status
 
@@ -88,24 +88,24 @@ class Session:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
             loop.remove_signal_handler(number)
 
-    # --- what a person does -----------------------------------------------------------------------
+    # --- messages and turns -----------------------------------------------------------------------
 
     async def say(self, words: str) -> TurnEnd:
-        """Send a message and see its turn to the end. Raises Left, or Removed."""
+        """Sends a message and follows its turn until the end. Raises Left or Removed."""
         self._stops = 0
         self._view.status("Working")
         own_id = new_id()
         turn_id, item = await self._talk.send(words, own_id)
-        if turn_id is None and item is not None:  # something else goes first
-            # Not by its place in the queue: who was away meanwhile may never have seen it there.
+        if turn_id is None and item is not None:  # queued
+            # Waits for the message, not its queue item: a reconnect may have missed the queue.
             await self._until(lambda: own_id in self._turn_of or self._is_removed(item))
             if own_id not in self._turn_of:
                 self._view.status(None)
-                raise Removed("somebody removed your message before its turn came. Say it again.")
+                raise Removed("your message was removed from the queue. Send it again.")
         return await self.see(turn_id or self._turn_of[own_id])
 
     async def heed(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for something else, unless the person leaves first. Raises Left."""
+        """Awaits a coroutine. Raises Left if the person leaves first."""
         working = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self._until(lambda: False))
         try:
@@ -120,7 +120,7 @@ class Session:
                     await task
 
     async def see(self, turn_id: int) -> TurnEnd:
-        """Follow a turn to its end, and answer what it asks. Raises Left."""
+        """Follows a turn until its end, and asks its requests. Raises Left."""
         while True:
             await self._until(lambda: self._is_over(turn_id) or bool(self.status.requests))
             if self._is_over(turn_id):
@@ -129,7 +129,7 @@ class Session:
             await self._ask(self.status.requests[0])
 
     async def see_background(self) -> TurnEnd | None:
-        """Work that goes on after the turn, and what the agent says of it, if it says anything."""
+        """Follows background work, and the turn about it. Returns the last turn's end, if any."""
         before = len(self._ends)
         while True:
             turn_id = self.status.turn_id
@@ -144,14 +144,14 @@ class Session:
                     async with asyncio.timeout(_REPORT):
                         await self._until(self._speaks_of_it)
                         continue
-                self._unreported = False  # it has nothing to say
+                self._unreported = False  # no turn about it came
             else:
                 self._view.status(None)
                 return [*self._ends.values()][-1] if len(self._ends) > before else None
 
     @property
     def has_background(self) -> bool:
-        """Whether work goes on, or has just ended and the agent may still speak of it."""
+        """Returns whether background work runs, or has ended and a turn about it may follow."""
         return bool(self._background()) or self._unreported
 
     def _is_removed(self, item: str) -> bool:
@@ -174,7 +174,7 @@ class Session:
     # --- asking -------------------------------------------------------------------------------
 
     async def _ask(self, request: OpenRequest) -> None:
-        """Ask it, unless it ends in another way meanwhile. Raises Left if it cannot be asked."""
+        """Asks a request until it is answered or ends. Raises Left if the person cannot be asked."""
         painter = self._view.painter
         if painter is None:
             raise Left(3, request)
@@ -186,7 +186,7 @@ class Session:
             await asyncio.wait([asking, gone], return_when=asyncio.FIRST_COMPLETED)
             self._check_leaving()
             if not asking.done():
-                words = "Nobody has to answer this any more."
+                words = "This request has ended; no answer is needed."
                 self._view.note([Text(words, "dim")] if not self._stops else [])
                 return
             reply = asking.result()
@@ -200,12 +200,12 @@ class Session:
         self._view.status("Working")
         try:
             await self.give(request, reply)
-        except Refused as refused:  # and they are asked again
+        except Refused as refused:  # the caller asks again
             self._view.status(None)
             self._view.note([Text(refused.message, "yellow")])
 
     async def give(self, request: OpenRequest, reply: Any) -> None:
-        """Hand in an answer or a decision, and wait until it counts. Raises Refused."""
+        """Sends an answer or a decision, and waits until the request has ended. Raises Refused."""
         try:
             if request.kind == "question":
                 await self._talk.answer(request.request_id, reply)
@@ -223,7 +223,7 @@ class Session:
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        """Control-C: the first stops the turn, the second leaves. Without a turn the first leaves."""
+        """Handles Ctrl-C: the first stops the turn, the second leaves. Without a turn, leaves."""
         self._stops += 1
         turn_id = self._status.turn_id if self._status and self._status.running else None
         if turn_id is None or self._stops > 1:
@@ -244,7 +244,7 @@ class Session:
     # --- following ----------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Show everything from here on. Whoever is too slow begins again where it was."""
+        """Shows all frames. If this follower was too slow, starts again after the last entry."""
         while True:
             frames = self._talk.frames(self._cursor)
             with suppress(FollowAgain):
@@ -270,20 +270,20 @@ class Session:
             case f.AssistantComplete(turn_id=int(turn_id), payload=end):
                 self._ends[turn_id] = end
                 if turn_id == self._report or end.interrupted:
-                    self._unreported = False  # the state that follows says what still goes on
+                    self._unreported = False  # the next state lists the work that still runs
             case _:
                 pass
         self._news.set()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something to become true. Raises Left if the person leaves first."""
+        """Waits until a condition holds. Raises Left if the person leaves first."""
         while not holds():
             self._news.clear()
             await self._news.wait()
             self._check_leaving()
             for task in [task for task in self._tasks if task.done()]:
                 self._tasks.discard(task)
-                task.result()  # what went wrong there goes wrong here
+                task.result()  # raises the error of the task
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

@@ -1,4 +1,4 @@
-"""The frames of a conversation as a story: who speaks, what runs, what it came to."""
+"""Translates the frames of a conversation into calls of a painter: texts, tool calls, notes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["Kind", "Others", "Painter", "Story"]
 Kind: TypeAlias = Literal["text", "thinking"]
 
 AGENT = Voice()
-_BREAKS_OFF = "It breaks off here: the server died."
-_CUT = f"{_BREAKS_OFF} These last words are not in the log."
-_CUT_IN_PART = f"{_BREAKS_OFF} The last of these words are not in the log."
+_BREAKS_OFF = "The text ends here: the server died."
+_CUT = f"{_BREAKS_OFF} This text is not in the log."
+_CUT_IN_PART = f"{_BREAKS_OFF} The last part of this text is not in the log."
 _PLAN_TOOLS = frozenset(["TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList"])
 
 
@@ -35,65 +35,65 @@ class Painter(Protocol):
     """Shows the story: on a terminal, or as plain text."""
 
     def said(self, text: str) -> None:
-        """What a person said."""
+        """Shows a person's message."""
 
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
-        """More of a block."""
+        """Adds a piece to a block."""
 
     def finish(self, block_id: str, voice: Voice, kind: Kind, text: str) -> None:
-        """A block is whole, whether it has grown or not."""
+        """Finishes a block with its final text, also one that did not stream."""
 
     def take_back(self, block_id: str) -> None:
-        """A block will never be whole."""
+        """Removes a block that was discarded."""
 
     def cut(self, block_id: str, why: str) -> None:
-        """A block breaks off, and nobody knows how it would have gone on."""
+        """Ends a block whose rest was lost."""
 
     def run(self, call: Call) -> None:
-        """A call runs: show it as it is now."""
+        """Shows a running call in its current state."""
 
     def close(self, call: Call) -> None:
-        """A call is over, one way or the other; or, with its sub-agent at work, its head is due."""
+        """Shows a call for good: at its end, or its head when its sub-agent begins to speak."""
 
     def forget(self, call: Call) -> None:
-        """A call was never made, or is shown in another way."""
+        """Removes a running call that was discarded, or that is shown in another way."""
 
     def note(self, lines: list[Text], voice: Voice = AGENT) -> None:
-        """Something that stays as it is."""
+        """Adds finished lines."""
 
     def plan(self, items: list[Any]) -> None:
-        """The plan, as it is now."""
+        """Shows the current plan."""
 
 
 class Others(Protocol):
-    """Knows what was not done here, where several people are in a conversation."""
+    """Tells the actions of other people in the conversation from those of this person."""
 
     def answered_elsewhere(self, request_id: str) -> bool:
-        """Whether somebody else has answered this, while it was asked here."""
+        """Returns whether another person has answered the request while it was asked here."""
 
     def stopped_elsewhere(self, turn_id: int | None) -> bool:
-        """Whether somebody else has stopped this turn."""
+        """Returns whether another person has stopped the turn."""
 
 
 class Story:
-    """Feed it every frame of a client, in order, over as many connections as there are."""
+    """Follows every frame of a client, in order and over reconnects, and calls the painter."""
 
     def __init__(
         self, painter: Painter, *, past: bool = False, others: Others | None = None
     ) -> None:
         self._painter = painter
-        self._past = past  # what people said and answered is told as well
+        self._past = past  # also show the messages and answers of people
         self._others = others
         self._calls: dict[str, Call] = {}
-        self._grown: dict[str, int] = {}  # characters of each block that grows
-        self._unsure: set[str] = set()  # those that nothing was heard of on a new connection
-        self._began: dict[str, int] = {}  # when, by call
-        self._asked: dict[str, str] = {}  # the call that waits, by request
-        self._backgrounded: set[str] = set()  # tasks that outlive their turn
-        self.tasks: list[str] = []  # what runs in the background, in words
+        self._grown: dict[str, int] = {}  # characters of each streaming block
+        self._unsure: set[str] = set()  # streaming blocks not mentioned since the reconnect
+        self._began: dict[str, int] = {}  # start times, by call
+        self._asked: dict[str, str] = {}  # the waiting call, by request
+        self._backgrounded: set[str] = set()  # tasks that continue after their turn
+        self.tasks: list[str] = []  # descriptions of the background tasks
 
     def feed(self, frame: f.Frame | f.ServerFrame) -> None:
-        """One more frame."""
+        """Takes the next frame."""
         if isinstance(frame, f.MessageReplay):
             self.feed(frame.payload.event)
             return
@@ -102,16 +102,16 @@ class Story:
             handle(self, frame)
 
     def end(self) -> None:
-        """Nothing more comes: what still runs is not shown as running."""
+        """Ends the story: running calls are no longer shown."""
         for call in self._calls.values():
             self._painter.forget(call)
 
     def _voice(self, parent: str | None) -> Voice:
-        """Whose words these are. The first of a sub-agent stand below the head of its call."""
+        """Returns the voice of a parent call. Shows the head of that call before its first text."""
         if parent is None:
             return AGENT
         call = self._calls.get(parent)
-        if call is None:  # of an earlier turn
+        if call is None:  # the call is from an earlier turn
             return Voice(parent, 1, "sub-agent")
         if not call.is_shown and not call.is_over:
             self._painter.close(call)
@@ -128,7 +128,7 @@ class Story:
         voice = self._voice(block.parent_tool_use_id)
         if not block.partial:
             grown = self._grown.pop(block.block_id, 0)
-            if block.aborted and is_unsure:  # a dead server had saved it, or the beginning of it
+            if block.aborted and is_unsure:  # a dead server had stored the block or its beginning
                 self._painter.grow(block.block_id, voice, kind, safe(block.text[grown:]))
                 is_all = grown <= len(block.text)
                 self._painter.cut(block.block_id, _BREAKS_OFF if is_all else _CUT_IN_PART)
@@ -144,7 +144,7 @@ class Story:
         block = frame.payload
         if not block.partial:
             kind = block.block.get("type") if isinstance(block.block, dict) else None
-            words = plain(f"[{kind or 'a block that has no words'}]")
+            words = plain(f"[{kind or 'a block without text'}]")
             self._painter.note([Text(words, "dim")], self._voice(block.parent_tool_use_id))
 
     def _discarded(self, frame: f.AssistantDiscarded) -> None:
@@ -214,7 +214,7 @@ class Story:
     def _request_input(self, frame: f.AssistantRequestInput) -> None:
         asked = frame.payload
         call = self._calls.get(asked.question_id)
-        if call is not None:  # it was announced as a plain tool call
+        if call is not None:  # the question was announced as a tool call
             self._asked[asked.question_id] = asked.question_id
             self._painter.forget(call)
         if self._past:
@@ -245,10 +245,10 @@ class Story:
                 and ended.outcome == "answered"
                 and self._others.answered_elsewhere(ended.request_id)
             ):
-                line.append("  answered elsewhere", "dim")
+                line.append("  answered by another client", "dim")
             self._painter.note([line], self._voice(ended.parent_tool_use_id))
 
-    # --- around it ----------------------------------------------------------------------------
+    # --- turns and the connection -------------------------------------------------------------
 
     def _interrupted(self, frame: f.ConversationInterrupted) -> None:
         self._cut_off()
@@ -258,26 +258,26 @@ class Story:
     def _complete(self, frame: f.AssistantComplete) -> None:
         self._cut_off()
         end = frame.payload
-        is_told = end.interrupted and end.duration_ms is None  # the receipt has said it all
+        is_told = end.interrupted and end.duration_ms is None  # the receipt has shown everything
         if self._past and not is_told:
             self._painter.note(figures(end))
 
     def _connected(self, frame: f.SessionConnected | f.SessionResumed) -> None:
-        """What grew may never be heard of again."""
+        """Marks the streaming blocks as unsure: the server may have lost them."""
         coming = (call.id for call in self._calls.values() if call.input is None)
         self._unsure = {*self._grown, *coming}
 
     def _reset(self, frame: f.SessionReset) -> None:
         self._unsure = {*self._grown, *self._calls}
         self._cut_off()
-        self._tell("The server has another log now. This is what is in it.")
+        self._tell("The server has another log now. Its content follows.")
 
     def _state(self, frame: f.SessionState) -> None:
         if frame.payload.turn_id is None:
             self._cut_off()
 
     def _cut_off(self) -> None:
-        """Of a turn that is over, blocks that a dead server had not written down will not come."""
+        """Ends the unsure blocks of an ended turn: a dead server did not store them."""
         for block_id in self._unsure:
             call = self._calls.pop(block_id, None)
             if call is not None:
@@ -300,9 +300,9 @@ class Story:
                 self._backgrounded.add(str(data.get("task_id")))
                 self._tell("In the background", data.get("description"))
             case "task_notification" if str(data.get("task_id")) in self._backgrounded:
-                self._tell("Background work is over", data.get("summary") or news.text)
+                self._tell("Background work has ended", data.get("summary") or news.text)
             case "compact_boundary":
-                self._tell("The agent summed up what was said so far, to make room.")
+                self._tell("The agent summarized the conversation so far, to save context.")
             case subtype:
                 said = in_words(subtype, data)
                 if said is not None:
@@ -316,7 +316,7 @@ class Story:
 
 
 def _fields(data: Any) -> dict[str, Any]:
-    """What news hold; those that only pass by hold them as they came."""
+    """Returns the fields of a system event. The data of an event that is not stored is raw JSON."""
     value = msgspec.json.decode(data) if isinstance(data, Raw) else data
     return value if isinstance(value, dict) else {}
 

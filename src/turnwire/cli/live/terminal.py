@@ -1,4 +1,4 @@
-"""The story on a terminal: what is finished stays above, what grows is drawn again below it."""
+"""Draws the story on a terminal: finished lines above, changing lines below."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from turnwire.cli.terminal.words import duration
 
 __all__ = ["TerminalPainter"]
 
-_FRAME = 1 / 15  # seconds between two drawings; a slow one waits longer
+_FRAME = 1 / 15  # seconds between two drawings; more if drawing is slow
 _TURNING = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class TerminalPainter(LinePainter):
-    """Everything that is drawn goes through here. Use `stop` at the end."""
+    """The painter for `run`, `answer`, `show` and `tail`. The caller calls `stop` at the end."""
 
     is_guest = True
 
@@ -45,7 +45,7 @@ class TerminalPainter(LinePainter):
         self._pen.file.flush()
 
     def status(self, words: str | None, hint: str = "Ctrl-C stops") -> None:
-        """What is going on, in the last line, and what can be done; nothing: it is over."""
+        """Shows the current work and the keys in the last line. None removes the line."""
         if words is not None and self._status is None:
             self._since = time.monotonic()
         if words is None:
@@ -56,11 +56,11 @@ class TerminalPainter(LinePainter):
     # --- asking -------------------------------------------------------------------------------
 
     def tell(self, lines: list[Text]) -> None:
-        """Lines that stay."""
+        """Adds finished lines."""
         self.note(lines)
 
     async def read_line(self, hint: str, text: str = "") -> str | None:
-        """A line that somebody types; none if they would rather not."""
+        """Reads a line. Returns None if the person declines to answer."""
         assert self._keyboard is not None
         editor = Editor(text)
         self._asking = hint, editor
@@ -80,14 +80,14 @@ class TerminalPainter(LinePainter):
         return None
 
     def forget_keys(self) -> None:
-        """What was typed so far was not meant for what comes now."""
+        """Discards the keys that were typed before the request was shown."""
         if self._keyboard is not None:
             self._keyboard.forget()
 
     # --- drawing ------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Draw what is left, and leave the terminal as it was."""
+        """Draws the remaining lines, and restores the terminal."""
         self._texts.clear()
         self._calls.clear()
         self._status = self._asking = None
@@ -99,14 +99,14 @@ class TerminalPainter(LinePainter):
         self._write("\x1b[?25h")
 
     def resized(self) -> None:
-        """The terminal has another size."""
+        """Redraws after a change of the terminal's size."""
         self._columns = self._pen.size[0]
         self._region.resized(self._columns)
         self._draw()
 
     def _soon(self) -> None:
         if self._timer is None:
-            wait = max(_FRAME, 4 * self._cost)  # most of the time is for others
+            wait = max(_FRAME, 4 * self._cost)  # leaves most of the time to other tasks
             self._timer = asyncio.get_running_loop().call_later(wait, self._draw)
 
     def _draw(self) -> None:
@@ -122,7 +122,7 @@ class TerminalPainter(LinePainter):
         if below and (growing or self._last is not None):
             growing.append("")
         lines = [*growing, *below]
-        first = max(len(lines) - rows, 0)  # of those that fit
+        first = max(len(lines) - rows, 0)  # the first line that fits
         if cursor is not None:
             row = cursor[0] + len(growing)
             first = min(first, row)
@@ -130,10 +130,10 @@ class TerminalPainter(LinePainter):
         self._region.draw(above, lines[first : first + rows], cursor)
         self._cost = time.perf_counter() - began
         if self._status is not None and self._asking is None:
-            self._soon()  # so that it turns
+            self._soon()  # animates the spinner
 
     def _below(self) -> tuple[list[str], tuple[int, int] | None]:
-        """The plan, and what is going on or being asked."""
+        """Returns the plan with the prompt or the status line, and the position of the cursor."""
         lines = (
             [drawn for line in plan_of(self._steps) for drawn in self._fold(line, self._pen.width)]
             if self._steps

@@ -1,4 +1,4 @@
-"""A conversation on a server, for the terminal."""
+"""A conversation on a server, as the terminal uses it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["There"]
 
 
 class There(Acting):
-    """See `Conversing`. The client reconnects by itself, so that its frames go on."""
+    """A `Conversing` through a client, which reconnects by itself."""
 
     def __init__(self, conversation_id: str, talk: ClientConversation) -> None:
         super().__init__(talk)
@@ -21,16 +21,16 @@ class There(Acting):
         self._talk = talk
 
     async def head(self) -> int:
-        """Where the client begins."""
+        """Returns the cursor of the client."""
         return self._talk.cursor
 
     async def frames(self, after: int) -> AsyncGenerator[Frame, None]:
-        """Whatever comes; from `after` on the client has seen to itself."""
+        """Yields all frames. The client has its own cursor, so `after` is not used."""
         async for frame in self._talk:
             if isinstance(frame, Frame):
                 yield frame
 
     async def send(self, content: str, own_id: str) -> tuple[int | None, str | None]:
-        """Say something."""
+        """Sends a message under an id of the caller. Returns its turn id, or its queue id."""
         ack = await self._talk.send(content, own_id)
         return ack.turn_id, ack.queue_id

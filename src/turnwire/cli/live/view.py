@@ -1,4 +1,4 @@
-"""How a turn is shown: on a terminal, as plain text, or frame by frame as JSON."""
+"""Views of a turn: on a terminal, as plain text, or as JSON lines of frames."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = ["JsonView", "StoryView", "View", "can_type", "is_terminal", "open_vie
 
 
 class View:
-    """What every view can do; this one shows nothing."""
+    """The methods of every view. This base class shows nothing."""
 
-    painter: TerminalPainter | None = None  # where a person can be asked
+    painter: TerminalPainter | None = None  # set if a person can be asked
 
     def frame(self, frame: Frame) -> None:
-        """Something happened."""
+        """Shows a frame."""
 
     def note(self, lines: list[Text]) -> None:
-        """Something that is not in the frames."""
+        """Shows lines that do not come from a frame."""
 
     def status(self, words: str | None, hint: str = "Ctrl-C stops") -> None:
-        """What is going on, and what can be done about it."""
+        """Shows the current work and the keys. None removes them."""
 
     @property
     def tasks(self) -> list[str]:
-        """What runs in the background."""
+        """Returns the descriptions of the background tasks."""
         return []
 
     def stop(self) -> None:
-        """Nothing more comes."""
+        """Ends the view."""
 
 
 class JsonView(View):
-    """Each frame as a line of JSON. Remarks go to standard error."""
+    """Prints each frame as a line of JSON."""
 
     def __init__(self) -> None:
         self._out = sys.stdout.buffer
@@ -61,7 +61,7 @@ class JsonView(View):
 
 
 class StoryView(View):
-    """The story, on a terminal or as plain text."""
+    """Shows the story of a turn, on a terminal or as plain text."""
 
     def __init__(self, *, past: bool = False, asks: bool = False) -> None:
         self._terminal: TerminalPainter | None = None
@@ -96,7 +96,7 @@ class StoryView(View):
         return self._story.tasks
 
     def resized(self) -> None:
-        """The terminal has another size."""
+        """Redraws after a change of the terminal's size."""
         if self._terminal is not None:
             self._terminal.resized()
 
@@ -108,7 +108,7 @@ class StoryView(View):
 
 @contextmanager
 def open_view(*, as_json: bool) -> Iterator[View]:
-    """The view that fits: inside of it the terminal is ours, afterwards it is as it was."""
+    """Opens the view for the output. Restores the terminal at the end."""
     if as_json:
         yield JsonView()
         return
@@ -121,10 +121,10 @@ def open_view(*, as_json: bool) -> Iterator[View]:
 
 
 def is_terminal() -> bool:
-    """Whether standard output is a screen that can be drawn on."""
+    """Returns whether standard output is a terminal that can be drawn on."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def can_type() -> bool:
-    """Whether somebody sits here who can be asked."""
+    """Returns whether a person can be asked: input and output are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and is_terminal()

@@ -1,4 +1,4 @@
-"""Being in a conversation, from coming to leaving: what `run` and `answer` have in common."""
+"""The common part of `run` and `answer`: opens an engine, shows a turn, prints the next step."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["known_agent", "open_engine", "tell_open", "visit"]
 
-_PATIENCE = 2.0  # seconds that somebody who leaves waits for the agent to end
+_PATIENCE = 2.0  # seconds that the command waits for the agent to end
 
 Work = Callable[[Session], Awaitable[TurnEnd | None]]
 
 
 def known_agent(name: str, *given: str) -> Agent:
-    """The agent of a conversation: of those that were named here or are in the settings, or ours."""
+    """Returns the agent of a conversation: a given one, one of the settings, or a built-in one."""
     from turnwire.agents import registry
     from turnwire.settings import read_settings
 
@@ -43,7 +43,7 @@ def known_agent(name: str, *given: str) -> Agent:
 
 @asynccontextmanager
 async def open_engine(store: Store, name: str, agent: Agent) -> AsyncIterator[Engine]:
-    """An engine for one conversation with one agent. Nothing that it started outlives it."""
+    """Opens an engine with one agent. Stops everything that it started at the end."""
     engine = Engine(store, {name: agent})
     try:
         yield engine
@@ -54,7 +54,7 @@ async def open_engine(store: Store, name: str, agent: Agent) -> AsyncIterator[En
 
 
 async def visit(talk: Conversing, view: View, home: Home, work: Work) -> int:
-    """Do something in a conversation and see it to its end; returns the exit code."""
+    """Runs `work` in a conversation, shows it, and prints the next command. Returns the exit code."""
     code = 0
     last: list[Text] = []
     try:
@@ -83,7 +83,7 @@ def _last_words(end: TurnEnd) -> list[Text]:
 
 
 def tell_open(view: View, home: Home, talk: Conversing, request: OpenRequest) -> None:
-    """What stays open, in one line, with the command that answers it."""
+    """Shows the request that stays open, with the command that answers it."""
     if view.painter is None:
         view.note(lines_of(request))
     tool = plain(visible(request.tool_name))
@@ -92,17 +92,17 @@ def tell_open(view: View, home: Home, talk: Conversing, request: OpenRequest) ->
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
         said = [f"Left open: {words}", f"Answer it: {home.command('answer', talk.id)}"]
     elif not talk.is_here:
-        said = [f"Left open: whether {tool} may run."]
+        said = [f"Left open: the permission for {tool}."]
         said.append(f"Answer it: {home.command('answer', talk.id)}")
     elif view.painter is None:
-        said = [f"Nobody here can allow {tool}, so the turn stops."]
+        said = [f"{tool} needs permission, but there is no terminal to ask at. The turn stops."]
         said.append(f"Go on at a terminal: {again}")
     else:
-        said = [f"You have not decided: {tool} does not run, and the turn stops."]
+        said = [f"You did not decide, so {tool} does not run and the turn stops."]
         said.append(f"Go on: {again}")
     if isinstance(view, JsonView):
         click.echo(" ".join(said), file=sys.stderr)
-    elif is_terminal():  # there a command on a line of its own is easier to copy
+    elif is_terminal():  # a command on a line of its own is easier to copy
         view.note([Text(line, "yellow") for line in said])
     else:
         view.note([Text(" ".join(said))])

@@ -1,1 +1,1 @@
-"""Recorded streams: read, checked and summed up."""
+"""Reads, checks and summarizes recorded streams of an agent."""

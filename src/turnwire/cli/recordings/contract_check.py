@@ -1,4 +1,4 @@
-"""Checks what a recorded stream becomes as messages: no rule of the delta contract may be broken."""
+"""Checks the messages and deltas of a recorded stream against the rules of their contract."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from turnwire.core.violations import Violation
 
 __all__ = ["CONTRACT_RULES", "ContractCheck"]
 
-# That a call has no result is no violation here: people interrupt, and recordings end.
+# A call without a result is allowed: people interrupt turns, and recordings end early.
 CONTRACT_RULES = {
     f"contract_{code}": rule for code, rule in assembler.RULES.items() if code != "no_tool_result"
 }
-"""Every rule by the code of its violation."""
+"""All rules, by the code of the violation."""
 
 
 class ContractCheck:
-    """Makes deltas and entries of the events, puts the deltas together and keeps the ledger."""
+    """Translates events into deltas and entries, assembles the deltas and checks both."""
 
     def __init__(self) -> None:
         self._runs = Runs()
@@ -31,7 +31,7 @@ class ContractCheck:
         self._ledger = RunLedger("")
 
     def feed(self, events: list[NormalizedStreamEvent], line: int) -> list[Violation]:
-        """The events of a line; what they break."""
+        """Takes the events of a line. Returns their violations."""
         broken: list[assembler.Violation] = []
         for event in events:
             run = self._runs.of(event)
@@ -44,7 +44,7 @@ class ContractCheck:
         return [_told(each, line) for each in broken]
 
     def finish(self, line: int) -> list[Violation]:
-        """The recording ended: streams that still lack their end are put together as they are."""
+        """Ends the recording. Assembles the streams that have no end, and returns their violations."""
         broken: list[assembler.Violation] = []
         for delta in self._deltas.finish(now=self._runs.now):
             broken += self._assemble(delta)

@@ -1,4 +1,4 @@
-"""Checks what a recorded stream becomes: nothing the agent said may be lost or changed on the way."""
+"""Checks the RPC messages of a recorded stream: they must show exactly what the agent said."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from turnwire.dialects.rpc import messages as rpc_messages
 __all__ = ["OUTPUT_RULES", "OutputCheck"]
 
 OUTPUT_RULES = {
-    "assistant_changed": "Folded RPC messages show the blocks that the assistant frames said.",
-    "user_changed": "Folded RPC messages show the blocks that the user frames said.",
-    "tool_result_changed": "Folded RPC messages show the result that each tool call got.",
+    "assistant_changed": "Folded RPC messages show the blocks of the assistant frames.",
+    "user_changed": "Folded RPC messages show the blocks of the user frames.",
+    "tool_result_changed": "Folded RPC messages show the result of each tool call.",
 }
-"""Every rule by the code of its violation."""
+"""All rules, by the code of the violation."""
 
-Said: TypeAlias = tuple[Any, ...]  # a block, told the same way on both sides
+Said: TypeAlias = tuple[Any, ...]  # a block in a form that both sides share, for comparison
 
 
 class _Message(Struct, gc=False):
-    """What the agent's own frames said of one message."""
+    """One message as the agent's own frames describe it."""
 
-    line: int  # of its last frame
+    line: int  # the line of its last frame
     blocks: list[Said]
     frames: set[str]
 
 
 class OutputCheck:
-    """Runs the chain down to RPC bytes and folds them as a front end would. Compares turn by turn."""
+    """Translates events to RPC bytes, folds these like a front end, and compares after each turn."""
 
     def __init__(self) -> None:
         self._ui = UiStreamAdapter()
@@ -60,14 +60,14 @@ class OutputCheck:
         self._results: dict[str, tuple[int, Any, bool]] = {}
 
     def feed(self, line: Line, events: list[NormalizedStreamEvent]) -> list[Violation]:
-        """A line and the events it became; at the end of a turn, what is wrong with it."""
+        """Takes a line and its events. Returns the violations of a turn at its end."""
         message = line.message
         if isinstance(message, messages.AssistantMessage):
             self._note_assistant(message, events, line)
         elif isinstance(message, messages.UserMessage):
             self._note_user(message, line)
         self._show(events)
-        # A sub-agent may still be in mid-sentence: then both turns are compared as one.
+        # A message of a sub-agent may still be streaming: then this turn is compared with the next.
         if isinstance(message, messages.ResultMessage):
             shown = list(_all(self._transcript.view().messages))
             if not any(m.streaming for m in shown):
@@ -75,7 +75,7 @@ class OutputCheck:
         return []
 
     def finish(self, events: list[NormalizedStreamEvent], line: int) -> list[Violation]:
-        """The stream ended: the events that says, and what is wrong with the rest."""
+        """Takes the events of the end of the stream. Returns the remaining violations."""
         self._show(events)
         return self._compare(line, list(_all(self._transcript.view().messages)))
 
@@ -83,15 +83,15 @@ class OutputCheck:
         for event in events:
             for shown in self._ui.feed(event):
                 for message in self._bridge.feed(shown):
-                    # Through bytes and back, because that is what a front end gets.
+                    # Encodes and decodes, because a front end receives bytes.
                     self._transcript.apply(rpc.decode(rpc.encode(message)))
 
-    # --- what the agent said ------------------------------------------------------------------
+    # --- the blocks of the agent --------------------------------------------------------------
 
     def _note_assistant(
         self, frame: messages.AssistantMessage, events: list[NormalizedStreamEvent], line: Line
     ) -> None:
-        # A frame need not name its message; the adapter knows which one it continues.
+        # A frame may lack the id of its message; the adapter knows which message it continues.
         names = [event.message_id for event in events if isinstance(event, AssistantMessage)]
         name = names[0] if names else "(lost)"
         message = self._assistant.setdefault(name, _Message(line.number, [], set()))
@@ -102,7 +102,7 @@ class OutputCheck:
             message.frames.add(frame.uuid)
         said = self._note(frame.message, line)
         if len(said) > 1 and message.blocks[:1] == said[:1]:
-            message.blocks = []  # the whole message again
+            message.blocks = []  # the frame repeats the whole message
         calls = [block[1] for block in said if block[0] == "tool_use"]
         kept = [b for b in message.blocks if b[0] != "tool_use" or b[1] not in calls]
         message.blocks = [*kept, *said]
@@ -113,7 +113,7 @@ class OutputCheck:
             self._user.append((line.number, said))
 
     def _note(self, body: ApiMessage | None, line: Line) -> list[Said]:
-        """The blocks of a frame, without tool results: those belong to their call."""
+        """Returns the blocks of a frame. Tool results are kept separately, by their call."""
         content = body.content if body else None
         if isinstance(content, str):
             return [("text", content)]
@@ -126,7 +126,7 @@ class OutputCheck:
                 said.append(_said(block))
         return said
 
-    # --- what a person sees -------------------------------------------------------------------
+    # --- the blocks that are shown ------------------------------------------------------------
 
     def _compare(self, line: int, shown: list[MessageView]) -> list[Violation]:
         found = [
@@ -171,7 +171,7 @@ class OutputCheck:
 
 
 def _all(messages: list[MessageView]) -> Iterator[MessageView]:
-    """Every message, a sub-agent's right after the one that called it."""
+    """Yields every message. The messages of a sub-agent follow the message with its call."""
     for message in messages:
         yield message
         for block in message.blocks:
@@ -203,7 +203,7 @@ def _said(block: blocks.ClaudeBlock) -> Said:
             return "image", source.data or source.url
         case UnknownBlock(original_type=kind):
             return "unknown", kind
-        case _:  # a document, or a picture kept elsewhere
+        case _:  # a document, or an image without its data
             return "unknown", str(block.__struct_config__.tag)
 
 
@@ -229,11 +229,11 @@ def _difference(said: list[Said], shown: list[Said]) -> str:
     if len(said) != len(shown):
         return f"{len(said)} blocks said, {len(shown)} shown"
     at = next(i for i, (a, b) in enumerate(zip(said, shown, strict=True)) if a != b)
-    return f"block {at} ({said[at][0]}) is shown otherwise"
+    return f"block {at} ({said[at][0]}) is shown differently"
 
 
 def _is_server_error(content: Any) -> bool:
-    """The provider's own tools report failure inside the content."""
-    # The translation has this rule too. Taking it from there would be to check it by itself.
+    """Returns whether a tool of the provider failed: it says so inside the content."""
+    # The translation has the same rule. A check must not reuse the code that it checks.
     kind = content.get("type") if isinstance(content, dict) else None
     return isinstance(kind, str) and kind.endswith("_error")

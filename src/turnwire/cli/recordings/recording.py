@@ -1,4 +1,4 @@
-"""A recorded stream, read some lines at a time, in the same memory whatever its size."""
+"""Reads a recorded stream in batches of lines, with bounded memory."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ __all__ = ["Direction", "Entry", "RawLine", "Recording", "events_of", "open_reco
 Direction: TypeAlias = Literal["out", "in"]
 
 _CHUNK = 256 * 1024  # read at once: large enough for speed, small enough for memory
-_BOM = b"\xef\xbb\xbf"  # some editors put it before the text
-_HEAD = 80  # bytes kept of a line that is too long, to recognize it by
+_BOM = b"\xef\xbb\xbf"  # a byte order mark, which some editors write
+_HEAD = 80  # bytes kept of a line that is too long, to identify it
 
 
 class Entry(Struct, frozen=True, gc=False):
     """One line of a recording."""
 
     line: Line | BadLine
-    direction: Direction = "out"  # out: the agent speaks; in: the host speaks to it
-    time: float | None = None  # seconds, where the recording says
+    direction: Direction = "out"  # out: from the agent; in: from the host to the agent
+    time: float | None = None  # seconds, if the recording has times
 
 
 class RawLine(NamedTuple):
-    """A line as it stands in the file, without the white space around it."""
+    """The bytes of a line, without surrounding white space."""
 
     raw: bytes
     number: int
 
 
 class Recording:
-    """Lines from a source of bytes. Blank lines and the recorder's own notes are passed by."""
+    """The lines of a source of bytes. Skips blank lines and the recorder's own notes."""
 
     def __init__(
         self,
@@ -55,15 +55,15 @@ class Recording:
         max_line: int,
         size: int | None = None,
     ) -> None:
-        self.name = name  # for people
-        self.size = size  # None where it is not a file, so that more may come at any time
+        self.name = name  # for messages
+        self.size = size  # None if the source is not a file: its length is unknown
         self.position = 0  # bytes read so far
-        self.notes = 0  # the recorder's own remarks so far
+        self.notes = 0  # notes of the recorder read so far
         self._read = read
         self._max_line = max_line
 
     def batches(self) -> Iterator[list[Entry]]:
-        """What was there to read, line by line; each batch is ready when it arrives."""
+        """Yields the entries of each chunk as soon as it is read."""
         for lines in self.raw_batches():
             batch: list[Entry] = []
             for line in lines:
@@ -74,7 +74,7 @@ class Recording:
             yield batch
 
     def raw_batches(self) -> Iterator[list[RawLine | BadLine]]:
-        """The same lines as bytes, for other streams than an agent's."""
+        """Yields the lines of each chunk as bytes, for streams that are not an agent's."""
         number = 0
         unended = _UnendedLine(self._max_line)
         while chunk := self._next_chunk():
@@ -129,7 +129,10 @@ class Recording:
             batch.append(Entry(line))
 
     def _unwrap(self, line: Line) -> Entry | None:
-        """What is in a recorder's envelope; a line without a type may be one."""
+        """Returns the content of a recorder's envelope, or the line itself if it is not one.
+
+        Returns None for a note of the recorder.
+        """
         try:
             envelope = _decode_envelope(line.raw)
         except msgspec.DecodeError:
@@ -148,7 +151,7 @@ class Recording:
 
 
 class _Envelope(Struct, frozen=True, gc=False):
-    """How a recorder of both directions writes a message down."""
+    """A message as a recorder of both directions writes it."""
 
     dir: Literal["out", "in", "note"]
     msg: Raw
@@ -159,7 +162,7 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 class _UnendedLine:
-    """The line whose end has not been read yet. Past the limit only its length is followed."""
+    """The line whose end has not been read yet. Over the limit, only its head and length are kept."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -167,7 +170,7 @@ class _UnendedLine:
         self._size = 0
 
     def add(self, piece: bytes) -> None:
-        """More of it."""
+        """Appends a piece of the line."""
         self._size += len(piece)
         if self._size <= self._limit:
             self._pieces.append(piece)
@@ -175,7 +178,7 @@ class _UnendedLine:
             self._pieces = [(self._pieces or [piece])[0][:_HEAD]]
 
     def take(self) -> tuple[bytes, int]:
-        """The line, or only its head where it is too long, and its length; then start anew."""
+        """Returns the line and its length, and clears it. A line over the limit has only its head."""
         taken = b"".join(self._pieces), self._size
         self._pieces, self._size = [], 0
         return taken
@@ -191,17 +194,17 @@ def _too_long(head: bytes, size: int, number: int) -> BadLine:
 
 @contextmanager
 def open_recording(path: str, *, max_line: int) -> Iterator[Recording]:
-    """Open a file, or standard input for `-`. `max_line` is in MiB. Raises UnreadableInput."""
+    """Opens a file, or standard input for `-`. `max_line` is in MiB. Raises UnreadableInput."""
     limit = max_line * 2**20
     if not path:
-        said = "no file was named. Name a recording, or give - for standard input."
+        said = "the file name is empty. Name a recording, or give - for standard input."
         raise UnreadableInput(said, path=path)
     if path == "-":
-        if sys.stdin is None:  # what Python makes of a closed one
+        if sys.stdin is None:  # Python sets None if the stream is closed
             said = "standard input is closed. Name a file instead of -, or pipe a stream in."
             raise UnreadableInput(said, path="<stdin>")
         stdin = sys.stdin.buffer
-        # read1 hands over what is there instead of waiting for a full chunk.
+        # read1 returns the available bytes instead of waiting for a full chunk.
         read = getattr(stdin, "read1", stdin.read)
         yield Recording(read, "<stdin>", max_line=limit, size=_size(stdin))
         return
@@ -217,7 +220,7 @@ def open_recording(path: str, *, max_line: int) -> Iterator[Recording]:
 def _size(stream: BinaryIO) -> int | None:
     try:
         status = os.fstat(stream.fileno())
-    except OSError:  # no real file
+    except OSError:  # not a real file
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
@@ -229,18 +232,18 @@ def _unreadable(name: str, error: OSError) -> UnreadableInput:
         case IsADirectoryError():
             said = f"{name} is a directory. Name the files in it: {name.rstrip('/')}/*.jsonl"
         case PermissionError():
-            said = f"no permission to read {name}. Ask its owner, or copy it to where you may."
+            said = f"no permission to read {name}. Ask its owner for permission, or for a copy."
         case _:
             cause = error.strerror or str(error)
-            said = f"cannot read {name}: {cause}. Check the disk or the connection it comes from."
+            said = f"cannot read {name}: {cause}. Check the disk or the network."
     return UnreadableInput(said, path=name)
 
 
-# --- following --------------------------------------------------------------------------------
+# --- translating ------------------------------------------------------------------------------
 
 
 def events_of(entry: Entry, adapter: ClaudeStreamAdapter) -> list[NormalizedStreamEvent]:
-    """The events an entry means. The host's own lines mean none, but an interrupt is noted."""
+    """Returns the events of an entry. A line of the host has none, but its interrupt is noted."""
     line = entry.line
     if isinstance(line, BadLine):
         return []

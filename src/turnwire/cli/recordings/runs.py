@@ -1,4 +1,4 @@
-"""Runs and times for messages: what a conversation would know, and a recording says now and then."""
+"""Run ids and times for the messages of a recording."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ NO_TIME = "1970-01-01T00:00:00.000Z"
 
 
 def first_time(events: Iterable[NormalizedStreamEvent]) -> str:
-    """The first time that any of them says; the beginning of a recording says none."""
+    """Returns the first timestamp among the events. Returns NO_TIME if none has one."""
     times = (getattr(event, "timestamp", None) for event in events)
     return next((time for time in times if time), NO_TIME)
 
 
 class Runs:
-    """The conversation is the agent's session, and its turns are counted from 1.
+    """Derives run ids from the agent's session and the number of the turn, counted from 1.
 
-    The time is the latest that a line has said, because deltas have none of their own.
+    `now` is the latest timestamp of a line, because deltas have no time of their own.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Runs:
         self.now = NO_TIME
 
     def of(self, event: NormalizedStreamEvent) -> str:
-        """The run an event belongs to. Give it every event, in order."""
+        """Returns the run id of an event. The caller passes every event, in order."""
         if isinstance(event, TurnStarted):
             self._turn += 1
         self.now = getattr(event, "timestamp", None) or self.now

@@ -1,4 +1,4 @@
-"""What happened in a recorded stream: turns, tools, thinking, questions, cost, errors."""
+"""The summary of a recorded stream: turns, tools, thinking, questions, cost, errors."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ from turnwire.errors import BadLine
 
 __all__ = ["Summarizer", "Summary", "ToolSummary", "TurnSummary"]
 
-_ABOUT = 200  # characters kept of a tool's input, of a prompt, of closing words
-_BAD_LINES = 10  # kept one by one
-_DEEPEST = 16  # levels of sub-agents told as such; readers of JSON go down only so far
+_ABOUT = 200  # characters kept of a tool's input, of a prompt, of the final text
+_BAD_LINES = 10  # bad lines kept with their details
+_DEEPEST = 16  # levels of sub-agents; JSON readers limit the depth
 
-# Where a tool's input says in few words what the call is about, the best word first.
+# Fields of a tool's input that describe the call in few words, the best one first.
 _TELLING = ("command", "file_path", "path", "pattern", "query", "url", "description", "subject")
 
 Outcome: TypeAlias = Literal["completed", "interrupted", "paused", "failed", "lost"]
 
 
 class ToolSummary(Struct, omit_defaults=True):
-    """A tool call, and under it what its sub-agent did."""
+    """A tool call, with the calls of its sub-agent."""
 
     id: str
     name: str
-    about: str  # what it was called with, in few words
+    about: str  # the input, in few words
     status: Literal["ok", "failed", "open"] = "open"
-    seconds: float | None = None  # from the call to its result, waiting for leave included
+    seconds: float | None = None  # from the call to its result, including the wait for a permission
     asked: Literal["permission", "question"] | None = None
-    tools: list[ToolSummary] = []  # of its sub-agent; at the last level of all that are deeper
+    tools: list[ToolSummary] = []  # calls of its sub-agent; the last level includes deeper calls
 
 
 class TurnSummary(Struct, omit_defaults=True):
-    """One turn."""
+    """The summary of one turn."""
 
     number: int
-    outcome: Outcome = "lost"  # until its end is seen
-    reason: str | None = None  # the agent's word for a failure, or what else made it speak
+    outcome: Outcome = "lost"  # until the end of the turn is read
+    reason: str | None = None  # the agent's code of a failure, or what started the turn
     prompt: str | None = None
-    said: str | None = None  # the closing words
+    said: str | None = None  # the final text
     error: str | None = None
     seconds: float | None = None
-    cost_usd: float | None = None  # with what its sub-agents cost
-    usage: Usage | None = None  # the agent's own, without its sub-agents
+    cost_usd: float | None = None  # including sub-agents
+    usage: Usage | None = None  # without sub-agents
     model_calls: int = 0
     thinking_blocks: int = 0
     thinking_characters: int = 0
     tools: list[ToolSummary] = []
     questions: list[str] = []
     permissions: list[str] = []  # tool names
-    retries: list[str] = []  # why the model's API had to be asked again
-    plan: list[blocks.TodoItem] = []  # as it stood at the end
+    retries: list[str] = []  # the reason of each retry of the model's API
+    plan: list[blocks.TodoItem] = []  # the plan at the end of the turn
 
 
 class Summary(Struct, omit_defaults=True):
-    """A whole recording."""
+    """The summary of a whole recording."""
 
     file: str
     lines: int = 0
@@ -75,31 +75,31 @@ class Summary(Struct, omit_defaults=True):
     agent_version: str | None = None
     permission_mode: str | None = None
     turns: list[TurnSummary] = []
-    unknown: dict[str, int] = {}  # kinds not known, and how often
+    unknown: dict[str, int] = {}  # unknown kinds, and their counts
     bad_lines: int = 0
-    bad_line_details: list[str] = []  # the first of them
+    bad_line_details: list[str] = []  # the first bad lines
 
 
 class Summarizer:
-    """Feed it every entry of a recording with the events it became."""
+    """Builds a summary from the entries of a recording and their events."""
 
     def __init__(self, file: str) -> None:
         self.summary = Summary(file)
-        self._sessions: dict[str, None] = {}  # in order, and quick to ask
+        self._sessions: dict[str, None] = {}  # an ordered set
         self._models: dict[str, None] = {}
         self._unknown: Counter[str] = Counter()
-        self._turn: TurnSummary | None = None  # the one that runs, or whose figures are to come
+        self._turn: TurnSummary | None = None  # the running turn, or one whose figures are to come
         self._running = False
         self._init_seen = False  # in this turn
         self._prompt: str | None = None
         self._tools: dict[str, ToolSummary] = {}
         self._said: set[tuple[str | None, str, int]] = set()  # this turn's finished blocks
-        # By a call's id: where its sub-agent's calls go, and how many levels down that is.
+        # By the id of a call: the list for the calls of its sub-agent, and the depth of that list.
         self._below: dict[str, tuple[list[ToolSummary], int]] = {}
         self._started: dict[str, float] = {}  # tool calls without a result
 
     def feed(self, entry: Entry, events: list[ev.NormalizedStreamEvent]) -> None:
-        """One entry more."""
+        """Takes the next entry and its events."""
         summary, line = self.summary, entry.line
         summary.lines += 1
         if isinstance(line, BadLine):
@@ -114,7 +114,7 @@ class Summarizer:
             self._event(event, entry.time)
 
     def finish(self, events: list[ev.NormalizedStreamEvent]) -> Summary:
-        """The stream ended; the events that says."""
+        """Takes the events of the end of the stream. Returns the summary."""
         for event in events:
             self._event(event, None)
         self.summary.sessions = list(self._sessions)
@@ -163,8 +163,8 @@ class Summarizer:
         summary.agent_version = event.agent_version or summary.agent_version
         summary.permission_mode = event.permission_mode or summary.permission_mode
         if self._running and self._init_seen:
-            # Each turn has one: the process died, and another one goes on with the session.
-            self._end_turn("lost", None, "another agent process went on in its place")
+            # A turn has one init. A second means that the process died and another one took over.
+            self._end_turn("lost", None, "another agent process continued the session")
             self._start_turn()
         self._init_seen = True
 
@@ -176,7 +176,7 @@ class Summarizer:
         self._running = True
 
     def _current(self) -> TurnSummary:
-        """The turn that runs, or else the last one: what comes between turns belongs to it."""
+        """Returns the running turn, or the last one: events between turns belong to it."""
         if self._turn is None:
             self._start_turn()
             self._running = False
@@ -185,7 +185,7 @@ class Summarizer:
 
     def _end_turn(self, outcome: Outcome, reason: str | None, error: str | None = None) -> None:
         if not self._running:
-            self._start_turn()  # its beginning was not recorded, or it failed before it began
+            self._start_turn()  # its start was not recorded, or the turn failed before its start
         turn = self._current()
         turn.outcome, turn.reason = outcome, reason
         turn.error = None if error is None else _short(error)
@@ -208,7 +208,7 @@ class Summarizer:
         for index, block in enumerate(event.content, event.index):
             place = (event.parent_tool_use_id, event.message_id, index)
             if place in self._said:
-                continue  # a frame that comes again tells nothing new
+                continue  # a repeated frame
             self._said.add(place)
             match block:
                 case blocks.ThinkingBlock():
@@ -233,9 +233,9 @@ class Summarizer:
     def _call(
         self, block: blocks.ToolUseBlock, event: ev.AssistantMessage, time: float | None
     ) -> None:
-        about = "" if block.is_question else _about(block.input)  # told by itself
+        about = "" if block.is_question else _about(block.input)  # questions have their own list
         tool = ToolSummary(block.id, block.tool_name, about)
-        # A background sub-agent works on under its own call, whichever turn runs by then.
+        # The calls of a background sub-agent stay under its call, even in a later turn.
         place = self._below.get(event.parent_tool_use_id or "")
         siblings, depth = place or (self._current().tools, 0)
         siblings.append(tool)
@@ -269,7 +269,7 @@ def _outcome(event: ev.TurnCompleted) -> Outcome:
 
 
 def _seconds(timestamp: str | None, time: float | None) -> float | None:
-    """When it was: by the recorder's clock, or else by the agent's."""
+    """Returns the time in seconds: of the recorder if known, otherwise of the agent."""
     if time is not None or timestamp is None:
         return time
     try:
@@ -279,7 +279,7 @@ def _seconds(timestamp: str | None, time: float | None) -> float | None:
 
 
 def _about(arguments: Any) -> str:
-    """What a tool was called with, in few words."""
+    """Returns the input of a tool in few words."""
     if not isinstance(arguments, dict):
         return "" if arguments is None else _short(_json(arguments))
     for key in _TELLING:

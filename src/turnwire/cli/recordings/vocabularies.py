@@ -1,4 +1,4 @@
-"""JSON Schema of every public vocabulary, made from the types themselves."""
+"""Generates the JSON Schema of every public vocabulary from its types."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ Schema: TypeAlias = dict[str, Any]
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@cache  # a second of work; nobody changes what it gives
+@cache  # takes a second; callers do not change the result
 def schemas() -> dict[str, Schema]:
-    """Every public vocabulary by its name."""
+    """Returns the schema of every public vocabulary, by name."""
     return {
-        "blocks": _schema("Content blocks: what any agent's message is made of.", ContentBlock),
+        "blocks": _schema("Content blocks: the parts of an agent's message.", ContentBlock),
         "claude": _claude_schema(),
-        "deltas": _schema("Message deltas: a model message as it streams.", MessageDelta),
-        "events": _schema("Normalized events: the one internal language.", NormalizedStreamEvent),
+        "deltas": _schema("Message deltas: a message of the model while it streams.", MessageDelta),
+        "events": _schema("Normalized events: the events of any agent.", NormalizedStreamEvent),
         "messages": _schema("Messages, and the entries of the log.", Message),
-        "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
+        "rpc": _schema("RPC messages: the messages that an RPC client receives.", RpcMessage),
         "rpc-calls": _rpc_calls_schema(),
         "rpc-frames": _rpc_frames_schema(),
-        "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
+        "ui": _schema("UI events: the events for a front end.", UiStreamEvent),
         "v2": _v2_schema(),
         "v2-client": _v2_client_schema(),
-        "view": _schema("What a person sees of a conversation.", View),
+        "view": _schema("The view: the state of a conversation that a client shows.", View),
     }
 
 
@@ -74,19 +74,19 @@ def _schema(description: str, vocabulary: Any) -> Schema:
 
 
 def _rpc_frames_schema() -> Schema:
-    """The frames of the RPC door's server, and what it answers calls with."""
+    """Returns the schema of the RPC server's frames, with the results of calls."""
     kinds = get_args(RpcServerFrame)
     answers = [Capabilities, Connected, Accepted, Stopped, History, Sessions]
     refs, defs = msgspec.json.schema_components([*kinds, *answers], ref_template=_REF)
     _describe_fields(defs, *kinds, *answers)
-    # What a call is answered with is known by its method alone; some have nothing to say.
+    # The type of a result depends on the method of the call; some results are empty.
     defs["Answer"]["properties"]["result"] = {"anyOf": [*refs[len(kinds) :], {}]}
-    said = "The RPC door: one of these per frame of the server; and the results of calls."
+    said = "RPC: one of these per frame of the server; and the results of calls."
     return {"$schema": _DRAFT, "description": said, "anyOf": [*refs[: len(kinds)]], "$defs": defs}
 
 
 def _rpc_calls_schema() -> Schema:
-    """The frames of its clients: calls, each with the parameters of its method, and replies."""
+    """Returns the schema of an RPC client's frames: calls with their parameters, and replies."""
     kinds = [*METHODS.values(), QuestionReply, PermissionReply]
     refs, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
     _describe_fields(defs, *kinds)
@@ -104,16 +104,16 @@ def _rpc_calls_schema() -> Schema:
         {"type": "object", "properties": {"id": own, name: body}, "required": ["id", name]}
         for name, body in (("result", {"anyOf": [*refs[-2:]]}), ("error", {}))
     ]
-    said = "The RPC door: one of these per frame of a client."
+    said = "RPC: one of these per frame of a client."
     return {"$schema": _DRAFT, "description": said, "anyOf": [*calls, *replies], "$defs": defs}
 
 
 def _v2_schema() -> Schema:
-    """The server's frames, which are open: a client passes over what it does not know."""
+    """Returns the schema of the server's frames. It is open: clients ignore unknown frames."""
     schema = _schema("Protocol v2: one of these per frame of the server.", ServerFrame)
     for union in (ServerFrame, Content):
         _open(union, schema["$defs"])
-    # What a control is answered with goes by its name; a later version may know more of them.
+    # The type of a result depends on the control; a later version may add controls.
     results = get_args(ControlResult)
     refs, defs = msgspec.json.schema_components(results, ref_template=_REF)
     _describe_fields(defs, *results)
@@ -124,7 +124,7 @@ def _v2_schema() -> Schema:
 
 
 def _v2_client_schema() -> Schema:
-    """The client's frames, which are closed, with what their types check by themselves."""
+    """Returns the schema of the client's frames. It is closed, and includes the checks of the types."""
     schema = _schema("Protocol v2: one of these per frame of a client.", ClientFrame)
     defs = schema["$defs"]
     defs["SentImage"]["anyOf"] = [_has(name) for name in ("data", "url", "blob")]
@@ -146,17 +146,17 @@ def _has(name: str) -> Schema:
 
 
 def _only(field: str, value: str, *, needs: list[str], rest: list[str]) -> Schema:
-    """An object with this value: it has what that needs, and none of the rest."""
+    """Returns a schema for objects with this value: `needs` are required, `rest` must be null."""
     own = {name: {"not": {"type": "null"}} for name in needs}
     others = {name: {"type": "null"} for name in rest}
     return {"required": needs, "properties": {field: {"const": value}, **own, **others}}
 
 
-# --- what each field means --------------------------------------------------------------------
+# --- descriptions of fields -------------------------------------------------------------------
 
 
 def _describe_fields(defs: Schema, *vocabularies: Any) -> None:
-    """Say of each field what the comment beside it says; msgspec has only the docstrings."""
+    """Adds the trailing comment of each field as its description; msgspec has only the docstrings."""
     for struct in _structs(*vocabularies):
         properties = defs[struct.cls.__name__]["properties"]
         comments = _comments(struct.cls)
@@ -166,7 +166,7 @@ def _describe_fields(defs: Schema, *vocabularies: Any) -> None:
 
 
 def _structs(*vocabularies: Any) -> list[StructType]:
-    """Every struct that the vocabularies are made of."""
+    """Returns every struct that the vocabularies contain."""
     found: dict[type, StructType] = {}
     waiting: list[msgspec.inspect.Type] = [*msgspec.inspect.multi_type_info(vocabularies)]
     while waiting:
@@ -191,7 +191,7 @@ _FOR_THE_LINTER = re.compile(r"noqa: \w+(?: \((.*)\))?")
 
 
 def _comments(struct: type) -> dict[str, str]:
-    """The comments beside the fields of a struct, its parents' too."""
+    """Returns the trailing comments of the fields of a struct and its parents, by field."""
     found: dict[str, str] = {}
     for cls in reversed(struct.__mro__):
         if cls.__module__.startswith("turnwire."):
@@ -201,7 +201,7 @@ def _comments(struct: type) -> dict[str, str]:
 
 @cache
 def _comments_in(module: str) -> dict[str, dict[str, str]]:
-    """The comments beside the fields of every class of a module."""
+    """Returns the trailing comments of the fields of every class of a module."""
     found: dict[str, dict[str, str]] = {}
     fields: dict[str, str] = {}
     for line in inspect.getsource(import_module(module)).splitlines():
@@ -211,7 +211,7 @@ def _comments_in(module: str) -> dict[str, dict[str, str]]:
             name, comment = field.groups()
             aside = _FOR_THE_LINTER.fullmatch(comment)
             said = (aside[1] or "") if aside else comment
-            # Why a name is spelt as it is matters to those who write the code, not here.
+            # A remark on the spelling of a name is for developers, not for the schema.
             parts = [part for part in said.split("; ") if not part.endswith("'s spelling")]
             if any(parts):
                 fields[name] = "; ".join(parts)
@@ -222,15 +222,15 @@ def _comments_in(module: str) -> dict[str, dict[str, str]]:
 
 
 def _claude_schema() -> Schema:
-    """Claude's wire, which is open: what this version does not know is allowed everywhere.
+    """Returns the schema of Claude's stream. It is open: unknown kinds are allowed everywhere.
 
-    Two things are said here because the types cannot say them: system messages are told apart by
-    a second tag, and the Unknown types stand for whatever has a tag that nobody else has.
+    The types cannot express two rules, so they are added here: system messages have a second tag,
+    and an Unknown type stands for every tag that no other type has.
     """
     own = _members(ClaudeMessage) - _members(SystemMessage) - {UnknownMessage}
     in_order = [member for member in get_args(ClaudeMessage) if member in own]
     tagged: Any = Union[tuple(in_order)]  # noqa: UP007 (of a computed list)
-    kinds = [tagged, SystemMessage, *get_args(Answer)]  # an answer is known by its request alone
+    kinds = [tagged, SystemMessage, *get_args(Answer)]  # the request determines an answer's type
     _, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
     _describe_fields(defs, *kinds)
     refs = {
@@ -243,7 +243,7 @@ def _claude_schema() -> Schema:
     defs["ControlSuccess"]["properties"]["response"] = {"anyOf": [*answers, {"type": "null"}]}
     defs["SystemMessage"] = {
         "title": "SystemMessage",
-        "description": "A session's own news.",
+        "description": "A message about the session itself.",
         "type": "object",
         "properties": {"type": {"const": "system"}},
         "required": ["type"],
@@ -266,7 +266,7 @@ _REF = "#/$defs/{name}"
 
 
 def _open(union: Any, defs: Schema) -> None:
-    """Say what the union's Unknown type is on the wire: an object of any other kind."""
+    """Defines the union's Unknown type: an object with any other tag."""
     members = _members(union)
     (unknown,) = (member for member in members if issubclass(member, Unknown))
     known = members - {unknown}
@@ -285,7 +285,7 @@ def _anything_but(unknown: type[Struct], tag_field: str, known: set[str]) -> Sch
 
 
 def _without_discriminators(schema: Any) -> Any:
-    """An open union has no table of all its tags."""
+    """Returns a schema without discriminators: an open union has no complete table of tags."""
     if isinstance(schema, dict):
         return {
             key: _without_discriminators(value)

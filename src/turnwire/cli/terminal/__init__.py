@@ -1,1 +1,1 @@
-"""What is drawn on the terminal."""
+"""Formats text, tables and progress bars for the terminal."""

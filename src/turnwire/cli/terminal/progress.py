@@ -1,4 +1,4 @@
-"""Progress bars for what takes long, on standard error if that is a terminal."""
+"""Progress bars for long work, on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["batches_with_progress", "copying", "counting", "reading", "with_prog
 
 _T = TypeVar("_T")
 
-_LARGE = 8_000_000  # bytes; anything smaller is done before a bar could be read
-_MANY = 20_000  # entries of a log, likewise
+_LARGE = 8_000_000  # bytes; a smaller file is read before a person could see a bar
+_MANY = 20_000  # entries of a log, for the same reason
 
 
 def batches_with_progress(recording: Recording, *, hidden: bool = False) -> Iterator[list[Entry]]:
-    """The batches of a recording, with a bar if the file is large."""
+    """Yields the batches of a recording, and shows a bar if the file is large."""
     return with_progress(recording, recording.batches(), hidden=hidden)
 
 
 def with_progress(
     recording: Recording, batches: Iterable[_T], *, hidden: bool = False
 ) -> Iterator[_T]:
-    """The same for batches that are made of it in another way."""
+    """Yields batches that are read from a recording, and shows a bar if the file is large."""
     size = recording.size or 0
     is_shown = size > _LARGE and not hidden
     with _bar(recording.name.rpartition("/")[2], size, is_shown, in_bytes=True) as update:
@@ -38,14 +38,14 @@ def with_progress(
 
 @contextmanager
 def counting(what: str, total: int, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar for many entries; tell it how many are done."""
+    """Shows a bar for many entries. Yields a function that takes the number of finished entries."""
     with _bar(what, total, total > _MANY and not hidden) as update:
         yield update
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Callable[[int], None]]:
-    """A bar for a large file; tell it how many bytes were read since."""
+    """Shows a bar for a large file. Yields a function that takes the bytes read since its last call."""
     size, done = path.stat().st_size, 0
     with _bar(path.name, size, size > _LARGE, in_bytes=True) as update:
 
@@ -59,8 +59,8 @@ def reading(path: Path) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def copying(source: Path, target: Path) -> Iterator[None]:
-    """A sign of life while another program copies a large file."""
-    parts = (source, source.with_name(f"{source.name}-wal"))  # the newest may be beside it
+    """Shows a spinner while SQLite copies a large database."""
+    parts = (source, source.with_name(f"{source.name}-wal"))  # the newest data may be in the WAL
     size = sum(part.stat().st_size for part in parts if part.exists())
     if size <= _LARGE or not _on_screen():
         yield
@@ -76,7 +76,7 @@ def copying(source: Path, target: Path) -> Iterator[None]:
 def _bar(
     what: str, total: int, is_shown: bool, *, in_bytes: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """A bar that is gone when it is done: the output is what stays."""
+    """Shows a bar and removes it at the end, so that only the output stays."""
     if not is_shown or not _on_screen():
         yield lambda done: None
         return
@@ -93,4 +93,4 @@ def _bar(
 
 
 def _on_screen() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
+    return sys.stderr is not None and sys.stderr.isatty()  # None if it is closed

@@ -1,4 +1,4 @@
-"""Lists for people: lines that fit the screen, and times as people say them."""
+"""Prints lists: lines that fit the screen, and relative times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDEST = 110
 
 
 class Page:
-    """Prints lines: cut to the width of a terminal, whole everywhere else."""
+    """Prints lines. Cuts them to the width of a terminal, but not in a pipe."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
@@ -25,7 +25,7 @@ class Page:
         self.width = max(NARROWEST, min(self._console.width, _WIDEST)) - 1
 
     def line(self, left: Text | str = "", right: str = "") -> None:
-        """Words on the left, as many as fit, and a remark on the right."""
+        """Prints text on the left, cut to fit, and a remark on the right."""
         text = Text(left) if isinstance(left, str) else left
         if self._is_screen:
             text.truncate(
@@ -34,7 +34,7 @@ class Page:
         self._print(Text.assemble(text, "  ", (right, "dim")) if right else text)
 
     def words(self, text: Text, indent: int = 0) -> None:
-        """Words on as many lines as they take."""
+        """Prints a text, folded on as many lines as needed."""
         if not self._is_screen:
             self._print(Text.assemble(" " * indent, text))
             return
@@ -51,7 +51,7 @@ class Page:
 
 
 def ago(timestamp: str, now: datetime | None = None) -> str:
-    """`just now`, `5 min ago`, `3 h ago`, `yesterday`, `2026-01-31`."""
+    """Returns a time in words: `just now`, `5 min ago`, `3 h ago`, `yesterday`, `2026-01-31`."""
     try:
         then = datetime.fromisoformat(timestamp)
     except ValueError:

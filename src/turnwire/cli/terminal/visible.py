@@ -1,4 +1,4 @@
-"""Foreign text on a terminal: nothing in it may act on the terminal, or hide from the reader."""
+"""Makes untrusted text safe for a terminal: shows control and invisible characters by name."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from functools import lru_cache
 
 __all__ = ["printed", "runs", "safe", "visible"]
 
-# What a terminal acts on, and what turns the order of letters around.
+# Control characters, and characters that reverse the direction of text.
 _ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 _NOT_PLAIN = re.compile(r"[^\x20-\x7e\n]")
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9:;<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
 )
-_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters that look like nothing
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters that are invisible
 _HIDDEN = frozenset(["Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"])
 
 
 def safe(text: str) -> str:
-    """Words to be read: whatever a terminal would act on is shown by its name instead."""
+    """Returns text for reading: control characters are replaced by their names."""
     return _ACTS.sub(lambda found: _name(found[0]), text.replace("\r\n", "\n"))
 
 
 def printed(text: str) -> str:
-    """What a program printed: its colours are left out, and of a line it wrote over the last words
-    stay.
-    """
+    """Returns the output of a program without colors, and only the last version of each line."""
     plain = _ESCAPES.sub("", text).replace("\r\n", "\n")
     if "\r" in plain:
         lines = plain.split("\n")
@@ -36,12 +34,12 @@ def printed(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Text that a person decides on: every character that could hide is shown by its name."""
+    """Returns text for a decision: every invisible character is replaced by its name."""
     return "".join(run for run, _ in runs(text))
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:
-    """The same in pieces: plain ones, and the names of characters that could hide."""
+    """Yields the pieces of `visible`, each with whether it is the name of an invisible character."""
     at = 0
     for found in _NOT_PLAIN.finditer(text):
         if not _hides(found[0]):
@@ -60,5 +58,5 @@ def _hides(character: str) -> bool:
 
 
 def _name(character: str) -> str:
-    """As `less` shows them: U+202E in angle brackets."""
+    """Returns the name of a character as `less` shows it: <U+202E>."""
     return f"<U+{ord(character):04X}>"

@@ -1,4 +1,4 @@
-"""Small things said to people."""
+"""Formats numbers, durations, amounts of money and short texts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 
 __all__ = ["NARROWEST", "amount", "counted", "duration", "money", "plain", "readable", "some"]
 
-NARROWEST = 40  # columns we fit words into; a smaller screen folds our lines as it likes
+NARROWEST = 40  # columns; a narrower terminal folds the lines itself
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 block`, `2 blocks`; `plural` if an "s" is not enough."""
+    """Returns `1 block` or `2 blocks`. `plural` is for nouns that need more than an "s"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def some(items: list[str], limit: int) -> str:
-    """The first of many, and how many more there are."""
+    """Returns the first items, and the number of the others."""
     more = [f"and {len(items) - limit:,} more"] if len(items) > limit else []
     return ", ".join([*items[:limit], *more])
 
 
 def duration(seconds: float) -> str:
-    """`25 ms`, `1.5 s`, `12 s`, `3 min 20 s`, `2 h 5 min`: as exact as a person wants it."""
+    """Returns a duration in words: `25 ms`, `1.5 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:
@@ -35,12 +35,12 @@ def duration(seconds: float) -> str:
 
 
 def money(dollars: float) -> str:
-    """`$0.0024`, `$12.30`: small sums are not rounded away."""
+    """Returns `$12.30`, or `$0.0024` with four decimals for less than a dollar."""
     return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def amount(number: int) -> str:
-    """`940`, `12.3k`, `1.2M`."""
+    """Returns a short number: `940`, `12.3k`, `1.2M`."""
     if number < 10_000:
         return f"{number:,}"
     if number < 1_000_000:
@@ -49,10 +49,10 @@ def amount(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Words from a stream on one line, without anything that a terminal would act on."""
+    """Returns a text on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def readable(path: str) -> str:
-    """A file's name as text; bytes in it that are not UTF-8 are replaced."""
+    """Returns a file name as text. Bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode(errors="replace")

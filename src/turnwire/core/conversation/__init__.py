@@ -1,4 +1,4 @@
-"""The rules of a conversation: one turn at a time, a queue, questions, permissions, stops, recovery."""
+"""The rules of a conversation: turns, queue, questions, permissions, stops, recovery."""
 
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input

@@ -1,4 +1,4 @@
-"""What the agent says."""
+"""Applies the events of the agent to a conversation."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_said"]
 
-_VOICES = 64  # sub-agents remembered
-# No sign of a turn: news, work in the background, and the figures of an earlier one.
+_VOICES = 64  # maximum number of sub-agents to remember
+# Events that do not show that a turn has begun: news, background work, usage of an earlier turn.
 _NO_SIGN = (
     *(ev.SystemEvent, ev.SessionInit, ev.UnknownEvent, ev.UsageUpdated),
     *(ev.ToolProgress, ev.ResultSummary),
 )
-_BUDGET_SPENT = "budget_exhausted"  # so an agent says it
-_BY_A_PERSON = (None, "user")  # what a turn's end says of its origin
+_BUDGET_SPENT = "budget_exhausted"  # the agents' error code for a spent budget
+_BY_A_PERSON = (None, "user")  # origins in a turn's end that mean a person
 
 
 def agent_said(d: Draft, said: i.AgentSaid) -> None:
-    """One event: first the turn that it belongs to, then what it adds, then whether that was all."""
+    """Applies one event: its turn, its entries, and the end of a turn that is complete."""
     event = said.event
     if said.recorded:
         recorded(d, said)
     elif is_suspended(d):
-        # The agent was told to go. What it says on its way out is not heard, but it is paid for.
+        # The agent was told to end. Its last events are ignored, but their cost counts.
         if isinstance(event, ev.ResultSummary):
             _figures(d, event)
         return
@@ -73,10 +73,10 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
     is_known = isinstance(event, ev.SessionInit) and not hear_of_init(d, event)
     for entry in () if is_known else said.entries:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
-        raw = UNSET  # kept once, with the first
+        raw = UNSET  # stored once, with the first entry
     match event:
         case ev.AssistantMessage() | ev.UserMessage() | ev.TurnStarted():
-            pass  # most are one of these, and mean nothing beside their entries
+            pass  # the most frequent events, which have no effect besides their entries
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
             if not (said.recorded and waits_for_a_person(d, event)):
                 _ending(d, event, unsent=said.unsent)
@@ -113,10 +113,10 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
 
 
 def _notice(d: Draft, said: i.AgentSaid) -> None:
-    """A turn that was handed over has begun, or the agent begins one by itself."""
+    """Marks the turn as begun, or begins a turn that the agent started by itself."""
     event = said.event
     if d.turn is not None and d.turn.ending is not None and not _is_figures(event):
-        _finish(d, d.turn.ending)  # its figures never came
+        _finish(d, d.turn.ending)  # its usage never arrived
         d.tell()
     turn = d.turn
     if turn is None:
@@ -125,7 +125,7 @@ def _notice(d: Draft, said: i.AgentSaid) -> None:
     elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
         d.turn = structs.replace(turn, phase="running", meanwhile=None)
     elif turn.meanwhile is not None and isinstance(event, ev.AgentIdle) and not said.unsent:
-        d.turn = structs.replace(turn, ending=turn.meanwhile)  # it did both in one
+        d.turn = structs.replace(turn, ending=turn.meanwhile)  # the agent did both in one run
 
 
 def _is_figures(event: ev.NormalizedStreamEvent) -> bool:
@@ -133,7 +133,7 @@ def _is_figures(event: ev.NormalizedStreamEvent) -> bool:
 
 
 def _turn_of(d: Draft, event: ev.NormalizedStreamEvent) -> int | None:
-    """The turn that an event belongs to; background work keeps the turn that started it."""
+    """Returns the turn of an event; background work keeps the turn that started it."""
     current = d.turn.turn_id if d.turn else None
     voice = event.parent_tool_use_id
     if voice is None:
@@ -142,7 +142,7 @@ def _turn_of(d: Draft, event: ev.NormalizedStreamEvent) -> int | None:
     if voice not in d.voices:
         tool = d.tools.get(voice)
         turn_id = tool.turn_id if tool else turn_of_task(d, voice)
-        if turn_id is None:  # not one of a turn that the agent gave no sign of
+        if turn_id is None:  # a turn that is still starting has no sub-agents
             has_begun = d.turn is not None and d.turn.phase != "starting"
             turn_id = current if has_begun else d.last_turn_id
         if turn_id is None:
@@ -159,7 +159,7 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed, *, unsent: bool) 
         return
     waits = turn.origin == "user" or (turn.origin == "resume" and bool(d.replies))
     if waits and (unsent or event.origin not in _BY_A_PERSON):
-        # The agent was at something of its own when it was handed this turn, which comes now.
+        # The agent was finishing its own work when it received this turn, which starts now.
         close_work(d, _end_of(event), goes_on=turn.stopping is None)
         d.turn = structs.replace(turn, meanwhile=_end_of(event))
         if turn.stopping is None:
@@ -167,13 +167,13 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed, *, unsent: bool) 
         else:
             d.commands.append(StopAgent(turn.turn_id, False))
     elif _is_deferred(event) and turn.stopping is not None:
-        d.turn = structs.replace(turn, ending=TurnEnd(False, True))  # nobody will answer
+        d.turn = structs.replace(turn, ending=TurnEnd(False, True))  # it gets no answer
     elif _is_deferred(event) and (questions_of_turn(d) or d.replies):
-        # It put its question aside: the turn waits for the answer, without the agent.
+        # The agent deferred its question: the turn waits for the answer without the agent.
         d.turn = structs.replace(turn, deferred=True)
         suspend_turn(d, "deferred")
         d.commands.append(CloseAgent())
-        wake(d)  # if the answer was faster
+        wake(d)  # if the answer came first
     else:
         _goes_on(d, None)
         processes = event.processes if isinstance(event, ev.TurnCompleted) else []
@@ -191,7 +191,10 @@ def _end_of(event: ev.TurnCompleted | ev.TurnFailed) -> TurnEnd:
 
 
 def _figures(d: Draft, result: ev.ResultSummary) -> None:
-    """What it took. A turn that the agent gave no sign of has taken nothing: they are another's."""
+    """Adds usage and cost to the turn.
+
+    If the turn is still starting they belong to an earlier one.
+    """
     turn_id = d.turn.turn_id if d.turn else None
     if result.cost_usd:
         d.writes.append(Spend(turn_id, result.cost_usd))
@@ -233,10 +236,10 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             tool = d.tools.get(result.tool_call_id)
             _show_answer(d, result)
             if tool is None:
-                return  # it has its one result already
+                return  # the call has its one result already
             settled(d, tool.tool_use_id, recorded=said.recorded)
             del d.tools[tool.tool_use_id]
-            if tool.parent_tool_use_id is not None:  # it is its caller's, whoever tells it
+            if tool.parent_tool_use_id is not None:  # the result belongs to the caller
                 whose = {"parentToolUseId": tool.parent_tool_use_id, "agentId": tool.agent_id}
                 entry = structs.replace(entry, meta={**entry.meta, **whose})
             d.add(_in_turn(d, entry, tool.turn_id), tool.turn_id, raw)
@@ -245,17 +248,17 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             origin = entry.meta.get("origin")
             is_known = origin in ("replay", "interrupt") or (origin == "user" and voice is None)
             if is_known and not said.recorded:
-                return  # the log has what people say already; a stop is told by its receipt
+                return  # the log has people's messages already; a stop has its receipt
         case _:
             pass
     d.add(_in_turn(d, entry, turn_id), turn_id, raw)
 
 
 def _show_answer(d: Draft, result: ToolResultPayload) -> None:
-    """The result of a question shows that the agent has the answer, unless a stop took it away.
+    """Marks an answer as shown if its question got a result, unless a stop caused the result.
 
-    It may die before it has written the result down, and then it does not know it: so the answer is
-    kept until it goes on.
+    The agent may die before it has stored the result, and would not know the answer. So the answer
+    is kept until the agent continues.
     """
     if d.turn is None or (d.turn.stopping is not None and result.is_error):
         return
@@ -265,11 +268,11 @@ def _show_answer(d: Draft, result: ToolResultPayload) -> None:
 
 
 def _goes_on(d: Draft, voice: str | None) -> None:
-    """Whoever asked speaks after the result, or after the words: it has the answer."""
+    """Drops the answers that the agent has: it has continued after the result or the text."""
     turn = d.turn
     if turn is None or not d.replies:
         return
-    was_told = voice is None and turn.origin != "agent"  # a turn of its own began without words
+    was_told = voice is None and turn.origin != "agent"  # the agent's own turn has no prompt
     d.replies = [
         reply
         for reply in d.replies

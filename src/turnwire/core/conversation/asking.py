@@ -1,4 +1,4 @@
-"""What the agent asks of people."""
+"""Opens requests: the questions and permissions that the agent asks for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask_question(
     inbox_item_id: str | None,
     raw: Raw | None,
 ) -> None:
-    """A call that is a question: the log tells of it with what a front end needs to ask it."""
+    """Opens a question for a tool call. Its log entry has all that a front end needs to ask it."""
     deadline_at = deadline_of(d, "question")
     metadata = call.arguments.get("metadata")
     data: dict[str, Any] = {
@@ -72,7 +72,7 @@ def ask_question(
 
 
 def question_of(d: Draft, event: ev.QuestionAsked) -> Message:
-    """The call of a question that was asked without one that the log could show."""
+    """Returns the call entry of a question that the agent asked without a visible call."""
     name, arguments = event.tool_name, event.input
     if not event.is_question:
         name, arguments = "request_input", {"questions": [_as_input(q) for q in event.questions]}
@@ -81,7 +81,7 @@ def question_of(d: Draft, event: ev.QuestionAsked) -> Message:
 
 
 def call_of(d: Draft, event: ev.PermissionRequested) -> Message:
-    """The call that a permission is for, where the agent asks before it tells of it."""
+    """Returns the call entry of a permission that the agent asks for before it emits the call."""
     call = ToolUseBlock(event.tool_use_id, event.tool_name, "TOOL", event.input, "completed")
     return _call(d, event, call)
 
@@ -101,7 +101,10 @@ def _call(d: Draft, event: ev.NormalizedStreamEvent, call: ToolUseBlock) -> Mess
 
 
 def _as_input(question: ev.Question) -> dict[str, Any]:
-    """A question as `questions_of` and front ends read it. Its answer is found by its id."""
+    """Returns a question in the form that `questions_of` and front ends read.
+
+    Answers refer to its id.
+    """
     return {
         "id": question.id,
         "question": question.question,
@@ -117,10 +120,10 @@ def _names(questions: list[ev.Question]) -> list[tuple[str, str]]:
 
 
 def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None) -> None:
-    """The agent waits for the answer to a question. It may be there already.
+    """Handles an agent that waits for an answer; delivers the answer if it exists already.
 
-    A call that is a question itself has opened it when it was announced. Any other call opens its
-    question now.
+    A call that is itself a question opened its request when it was announced. Any other call opens
+    its question now.
     """
     question_id = event.tool_use_id
     if any(request.request_id == question_id for request in d.requests):
@@ -140,11 +143,11 @@ def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None
 def _ask_in_call(
     d: Draft, event: ev.QuestionAsked, call: OpenTool, inbox_item_id: str | None
 ) -> None:
-    """Opens the question of a call that the log has as a plain tool call."""
+    """Opens the question of a call that the log has as an ordinary tool call."""
     given = event.input if isinstance(event.input, dict) else {}
     questions = event.questions or questions_of(given)
     arguments = given
-    if _names(questions_of(given)) != _names(questions):  # front ends read them in the input
+    if _names(questions_of(given)) != _names(questions):  # front ends read the input
         arguments = {**given, "questions": [_as_input(each) for each in questions]}
     metadata = given.get("metadata")
     request = OpenRequest(
@@ -194,7 +197,7 @@ def _ask_in_call(
 
 
 def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str | None) -> None:
-    """The agent wants to run something and waits for leave. It is asked by whoever made the call."""
+    """Opens a permission request, in the name of the agent or sub-agent that made the call."""
     if any(request.request_id == event.request_id for request in d.requests):
         return
     call = d.tools.get(event.tool_use_id)
@@ -236,7 +239,7 @@ def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str |
 
 
 def withdrawn(d: Draft, agents_id: str) -> None:
-    """The agent took a request back."""
+    """Cancels a request that the agent withdrew."""
     ours = d.asked.get(agents_id)
     for request in list(d.requests):
         if request.request_id == ours:
@@ -244,7 +247,7 @@ def withdrawn(d: Draft, agents_id: str) -> None:
 
 
 def settled(d: Draft, tool_use_id: str, *, recorded: bool) -> None:
-    """A call gets its result, so whatever was asked about it is over: the agent went on by itself.
+    """Ends the requests of a call that gets its result: the agent continued without them.
 
     In a recording the result shows that a person has answered.
     """
@@ -253,6 +256,6 @@ def settled(d: Draft, tool_use_id: str, *, recorded: bool) -> None:
             if recorded:
                 end_request(d, request, "answered", None)
                 if d.turn is not None and not d.requests:
-                    d.move("agent_spoke")  # its result is a word of the agent's
+                    d.move("agent_spoke")  # its result counts as activity of the agent
             else:
                 end_request(d, request, "cancelled", "agent")

@@ -1,7 +1,7 @@
-"""What a conversation and its user may spend, and whether they have.
+"""Budgets of conversations and users: limits, reservations and refusals.
 
-What was spent is never counted in memory: of a conversation its state knows it, of a user the ledger
-of the store, and both are written in the same commit as the turn that cost it.
+Spending is never counted in memory. The conversation's state has its own, the store's ledger that
+of a user. Both are written in the same commit as the turn that caused the cost.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _DAY = 86_400_000
 
 
 class UserBudget(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A user's, as the ledger has it at a moment."""
+    """A user's budget, as the ledger has it at one moment."""
 
-    spent: float  # dollars, in this period
+    spent: float  # dollars, in the current period
     limit: float
-    resets_at: str | None = None  # ISO 8601, UTC; none: never
+    resets_at: str | None = None  # ISO 8601, UTC; None: never
 
 
 def left_to_spend(c: Conversation, user: UserBudget | None) -> float | None:
-    """What the next turn may cost at most; none: whatever it takes."""
+    """Returns the maximum cost of the next turn. Returns None if there is no limit."""
     budgets = [each for each in (budget_of(c), user) if each is not None]
     return min((max(each.limit - each.spent, 0.0) for each in budgets), default=None)
 
@@ -55,16 +55,17 @@ def share_of(
     prefers: float | None = None,
     is_fixed: bool = False,
 ) -> float:
-    """What to reserve of a user's budget for one turn; 0 if nothing is left.
+    """Returns the amount to reserve of a user's budget for one turn; 0 if nothing is left.
 
-    `held` is reserved for other turns. So all reservations together are never more than the limit.
-    A turn gets half of what is left, or a twentieth of the limit if that is more: another turn that
-    starts meanwhile finds something, and what one gets is not too little to be of use. An agent that
-    cannot stop by itself (not `keeps`) gets all that is left, because it may spend that.
+    `held` is reserved for other turns, so all reservations together never exceed the limit. A turn
+    gets half of the rest, or a twentieth of the limit if that is more. This leaves something for a
+    concurrent turn, and gives each turn a useful amount. An agent that cannot stop by itself (not
+    `keeps`) gets the whole rest, because it may spend it.
 
-    `most` is what the conversation itself may spend. `prefers` is what the agent's session may still
-    spend: it gets that, if it is there and more than half of what a new session would get; then the
-    session can go on. If `is_fixed` the session goes on in any case.
+    `most` is the limit of the conversation itself. `prefers` is the amount that the agent's session
+    may still spend. The turn gets that amount if it is available and more than half of a new
+    session's share. Then the session can continue. With `is_fixed` the session continues in any
+    case.
     """
     left = limit - spent - held
     if left <= 0:
@@ -79,7 +80,7 @@ def share_of(
 
 
 def check_budgets(c: Conversation, user: UserBudget | None) -> None:
-    """Raises Refused where nothing is left."""
+    """Raises Refused if the conversation's or the user's budget is spent."""
     own = budget_of(c)
     if own is not None and own.spent >= own.limit:
         raise Refused(
@@ -99,13 +100,13 @@ def check_budgets(c: Conversation, user: UserBudget | None) -> None:
 
 
 def check_reserved(user: UserBudget, held: float) -> None:
-    """Raises Refused where nothing is left, because it is spent or is reserved for other turns."""
+    """Raises Refused: the user's budget is spent, or the rest is reserved for other turns."""
     check_budgets(Conversation(""), user)
     spent, limit = _dollars(user.spent), _dollars(user.limit)
     raise Refused(
         "BUDGET_EXCEEDED",
-        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for turns"
-        " that run now. Send it again when one of them has ended.",
+        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for"
+        " running turns. Send it again when one of them has ended.",
         of="user",
         spent=user.spent,
         reserved=held,
@@ -115,8 +116,9 @@ def check_reserved(user: UserBudget, held: float) -> None:
 
 
 def budget_spent(c: Conversation, said: str) -> TurnError:
-    """Why a turn has ended that the agent stopped because its budget was spent, in its own words
-    where that was not the conversation's.
+    """Returns the error of a turn that the agent stopped because its budget was spent.
+
+    The error has the agent's own message (`said`) unless the conversation's budget is spent.
     """
     own = budget_of(c)
     is_own = own is not None and own.spent >= own.limit
@@ -135,7 +137,7 @@ def _dollars(amount: float) -> str:
 
 
 def period_of(period: BudgetPeriod, now: int) -> tuple[str | None, str | None]:
-    """When the period began that it is in now, and when the next one begins."""
+    """Returns the start of the current period and the start of the next one."""
     if period == "ever":
         return None, None
     if period == "day":

@@ -1,4 +1,4 @@
-"""What people ask of the agent beside the talk: it answers later, and the log tells what it changed."""
+"""Controls that a person asks of the agent, independent of turns, and their results."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ __all__ = ["controlled", "controls"]
 
 
 def controls(d: Draft, asked: i.Controls) -> None:
-    """It is written down who asks, and the agent is asked. Whoever asks is answered when it has."""
+    """Audits the control and asks the agent. The client is answered when the agent has answered."""
     control = asked.control
     if is_suspended(d):
         raise Refused(
             "AGENT_UNAVAILABLE",
-            "The agent sleeps until its question is answered. Answer it, or stop the turn, first.",
+            "The agent is not running while a question is open. Answer it or stop the turn first.",
         )
     match control:
         case RewindFiles(dry_run=False) if d.turn is not None:
-            said = (
-                "A turn runs, and may change the same files. Stop it, or wait for its end, first."
-            )
+            said = "A running turn may change the same files. Stop it, or wait for its end, first."
             raise Refused("AGENT_UNAVAILABLE", said, turn_id=d.turn.turn_id)
         case StopTask(task_id=task_id) if all(t.task_id != task_id for t in d.background):
-            raise Refused("INVALID_PAYLOAD", f"Nothing called {task_id!r} works in the background.")
+            raise Refused("INVALID_PAYLOAD", f"There is no background task {task_id!r}.")
         case _:
             pass
     d.audit(name_of(control), asked.by, **_particulars(control))
@@ -39,7 +37,10 @@ def controls(d: Draft, asked: i.Controls) -> None:
 
 
 def controlled(d: Draft, ended: i.Controlled) -> None:
-    """The agent has answered. Files that were put back are an entry: the log itself is never cut."""
+    """Handles the agent's reply.
+
+    Restored files are logged as an entry; the log itself is never cut.
+    """
     control = ended.control
     if ended.code is not None:
         why = {"code": ended.code, "message": ended.message}
@@ -60,7 +61,7 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
 
 
 def _told(result: Rewound) -> str:
-    """Only what has happened, and what has not."""
+    """Returns the text of the log entry: the files that were restored, and those that were not."""
     if not result.files and not result.failed:
         return "No file had to be put back"
     done = [f"Put back: {', '.join(result.files)}"] if result.files else []
@@ -69,6 +70,6 @@ def _told(result: Rewound) -> str:
 
 
 def _particulars(control: Control) -> dict[str, Any]:
-    """What was asked for, without its name."""
+    """Returns the fields of a control without its name."""
     fields: dict[str, Any] = msgspec.to_builtins(control)
     return {name: value for name, value in fields.items() if name not in ("control", "turn_uuid")}

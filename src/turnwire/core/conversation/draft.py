@@ -1,4 +1,4 @@
-"""A conversation in the middle of a step: what it becomes, and what is to be done about it."""
+"""The draft of a step: mutable copies of a conversation's state, and the collected effects."""
 
 from __future__ import annotations
 
@@ -67,29 +67,29 @@ class Draft:
         self.overdue = list(before.overdue)
         self.closed_turns = dict(before.closed_turns)
         self.init_digest = before.init_digest
-        self.opened = False  # a request, and nobody was told yet that it waits
+        self.opened = False  # whether a request was opened and not published yet
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
         self.commands: list[Command] = []
         self.timers: list[SetTimer | CancelTimer] = []
 
     def done(self, *, is_news: bool) -> tuple[Conversation, Effects]:
-        """The conversation as it is now, and what is to be done."""
+        """Returns the conversation as it is now, and its effects."""
         effects = Effects(self.writes, self.ack, self.commands, self.timers, is_news)
         return self.now_is(), effects
 
     def tell(self) -> None:
-        """Let everyone know how things stand at this point of the step."""
+        """Publishes the status at this point of the step."""
         if self.writes and isinstance(self.writes[-1], Tell):
             return
         self.opened = False
         status = status_of(self.now_is())
-        # The step goes on, and these with it.
+        # Copies: the rest of the step changes these lists.
         requests, tasks = list(self.requests), list(self.background)
         self.writes.append(Tell(structs.replace(status, requests=requests, background_tasks=tasks)))
 
     def now_is(self) -> Conversation:
-        """The conversation as it is now."""
+        """Returns the conversation as it is now."""
         return Conversation(
             self.before.conversation_id,
             self.options,
@@ -123,9 +123,10 @@ class Draft:
         )
 
     def _kept_traces(self) -> dict[int, str]:
-        """Of turns that are over only background work and closed calls can still be told.
+        """Returns the traces without those of turns that no open item refers to.
 
-        They are looked through when a turn begins: then there is one more.
+        Ended turns matter only for background work and closed calls. The traces are checked when a
+        turn begins, because only then one is added.
         """
         if len(self.traces) < 2 or self.turns == self.before.turns:
             return self.traces
@@ -137,14 +138,14 @@ class Draft:
         return {turn_id: trace for turn_id, trace in self.traces.items() if turn_id in kept}
 
     def move(self, cause: Cause, reason: str | None = None) -> None:
-        """Change the state, by the table."""
+        """Changes the state according to the transition table."""
         self.state = TRANSITIONS[self.state][cause]
         self.reason = reason
 
     # --- the log ------------------------------------------------------------------------------
 
     def add(self, entry: Message, turn_id: int | None, raw: Raw | None = None) -> None:
-        """Put an entry at the end of the log."""
+        """Appends an entry to the log."""
         self.head += 1
         trace_id = None if turn_id is None else self.traces.get(turn_id)
         self.writes.append(AddEntry(self.head, entry, turn_id, trace_id, raw))
@@ -152,27 +153,27 @@ class Draft:
     def add_event(
         self, name: EventName, text: str, turn_id: int | None, data: Any, **known: Any
     ) -> None:
-        """Put something that happened at the end of the log."""
+        """Appends an event entry to the log."""
         run = self.run(turn_id)
         self.add(
             event_entry(name, text, run_id=run, timestamp=self.now, data=data, **known), turn_id
         )
 
     def run(self, turn_id: int | None) -> str:
-        """The name of a turn's run. What belongs to no turn has a run of its own."""
+        """Returns the id of a turn's run. Entries outside of a turn share one run."""
         conversation_id = self.before.conversation_id
         return f"{conversation_id}:" if turn_id is None else run_id(conversation_id, turn_id)
 
     def audit(self, action: str, by: str | None, **data: Any) -> None:
-        """Note who did what."""
+        """Adds a record to the audit trail."""
         self.writes.append(Audit(action, by, data))
 
     # --- turns --------------------------------------------------------------------------------
 
     def begin_turn(self, origin: TurnOrigin, trace_id: str, waiting: Waiting | None = None) -> None:
-        """A turn begins, and what a person said to begin it goes into the log."""
+        """Begins a turn, and adds the message that started it to the log."""
         if any(isinstance(write, EndTurn) for write in self.writes):
-            self.tell()  # between two turns there is none
+            self.tell()  # publish that no turn runs between the two
         item = None
         if waiting is not None:
             self.queue.remove(waiting)
@@ -191,7 +192,7 @@ class Draft:
         self.move("turn_started")
 
     def prompt(self, turn: Turn) -> None:
-        """Hand over what a person said, after the answers that another turn ended without."""
+        """Prompts the agent with a message, preceded by the answers that an earlier turn left."""
         assert turn.item is not None
         content = turn.item.content
         if self.replies:
@@ -200,25 +201,25 @@ class Draft:
         self.commands.append(Prompt(turn, content))
 
     def tell_delivery(self, reply: Reply) -> None:
-        """An answer reaches the agent otherwise than was told when it was accepted."""
+        """Logs that an answer is delivered differently from what its acceptance said."""
         data = {"request_id": reply.request_id, "delivered_as": "prompt"}
         turn_id = self.turn.turn_id if self.turn else None
-        said = "The answer is told in words"
+        said = "The answer is sent to the agent as text"
         self.add_event("system", said, turn_id, {"subtype": "answer_delivered", "data": data})
 
     def begin_next(self) -> None:
-        """If nothing runs and somebody waits, it is their turn."""
+        """Begins the next queued turn if no turn is open and the queue is not held."""
         if self.turn is None and self.queue and not self.held:
             waiting = self.queue[0]
             self.begin_turn("user", waiting.trace_id, waiting)
 
     def phase(self, phase: Phase) -> None:
-        """The turn goes into another phase."""
+        """Sets the phase of the turn."""
         assert self.turn is not None
         self.turn = structs.replace(self.turn, phase=phase)
 
     def end_turn(self, turn: Turn, end: TurnEnd, reason: str | None) -> None:
-        """A turn is over; its one assistant.complete says how, and what it took."""
+        """Ends a turn; its only assistant.complete has the outcome, usage and cost."""
         spent = turn.spent
         end = structs.replace(
             end,
@@ -236,7 +237,7 @@ class Draft:
         self.rest(end, reason)
 
     def rest(self, end: TurnEnd, reason: str | None) -> None:
-        """No turn is open: the state is what became of the last one."""
+        """Sets the state without an open turn, by the end of the last one."""
         if end.interrupted:
             self.move("turn_interrupted", reason)
         elif end.is_error:

@@ -1,4 +1,7 @@
-"""What is to be done after a step, in this order: write, publish, answer, tell the agent, set timers."""
+"""The effects of a step.
+
+Order of execution: write, publish, acknowledge, command the agent, set timers.
+"""
 
 from __future__ import annotations
 
@@ -41,27 +44,27 @@ class _Effect(Struct, frozen=True, gc=False):
     pass
 
 
-# --- what is written, all or nothing ------------------------------------------------------------
+# --- writes, committed in one transaction ---------------------------------------------------------
 
 
 class AddEntry(_Effect, frozen=True):
-    """An entry of the log. Published as its frame."""
+    """Adds an entry to the log. Published as its frame."""
 
-    sequence: int  # its number; the store refuses another
+    sequence: int  # number of the entry; the store rejects any other number
     entry: Message
     turn_id: int | None
     trace_id: str | None
-    raw: Raw | None = None  # the agent's own message
+    raw: Raw | None = None  # the agent's original message
 
 
 class BeginTurn(_Effect, frozen=True):
-    """A turn begins, or goes on. Published as turn.started."""
+    """Begins or resumes a turn. Published as turn.started."""
 
     turn: Turn
 
 
 class EndTurn(_Effect, frozen=True):
-    """A turn is over. Published as assistant.complete."""
+    """Ends a turn. Published as assistant.complete."""
 
     turn_id: int
     trace_id: str
@@ -69,13 +72,13 @@ class EndTurn(_Effect, frozen=True):
 
 
 class OpenRequestRow(_Effect, frozen=True):
-    """A request, and its item in the inbox."""
+    """Stores a request and its inbox item."""
 
     request: OpenRequest
 
 
 class EndRequest(_Effect, frozen=True):
-    """A request has ended, and its item in the inbox with it."""
+    """Ends a request and its inbox item."""
 
     request_id: str
     outcome: Outcome
@@ -83,7 +86,7 @@ class EndRequest(_Effect, frozen=True):
 
 
 class Audit(_Effect, frozen=True):
-    """Who did what."""
+    """Adds a record to the audit trail: the action and the user."""
 
     action: str  # asked, answered, decided, interrupted, ...
     by: str | None
@@ -91,9 +94,9 @@ class Audit(_Effect, frozen=True):
 
 
 class Spend(_Effect, frozen=True):
-    """The agent has cost something, which goes into the ledger."""
+    """Adds a cost of the agent to the ledger."""
 
-    turn_id: int | None  # none: of no turn that is open
+    turn_id: int | None  # None if no turn is open
     cost_usd: float
 
 
@@ -101,7 +104,7 @@ Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest 
 
 
 class Tell(_Effect, frozen=True):
-    """Only published: the state in the midst of a step that ends one thing and begins another."""
+    """Publishes, without a write, the status in the middle of a step."""
 
     status: Status
 
@@ -109,18 +112,18 @@ class Tell(_Effect, frozen=True):
 Moment: TypeAlias = Write | Tell
 
 
-# --- what the agent is told ---------------------------------------------------------------------
+# --- commands to the agent ------------------------------------------------------------------------
 
 
 class Prompt(_Effect, frozen=True):
-    """Begin a turn with this."""
+    """Begins a turn with this content."""
 
     turn: Turn
     content: list[Content]
 
 
 class Deliver(_Effect, frozen=True):
-    """A person's answers. `resume`: the agent has to be woken up for them."""
+    """Delivers a person's answers. With `resume` the agent is first started again for them."""
 
     turn: Turn | None
     replies: list[Reply]
@@ -128,7 +131,10 @@ class Deliver(_Effect, frozen=True):
 
 
 class Choose(_Effect, frozen=True):
-    """Go on with another model, or ask or think more, or less. One that is not open hears it when it is."""
+    """Changes the model, permission mode or thinking budget.
+
+    An agent that is not open applies the change when it is opened.
+    """
 
     model: str | None
     permission_mode: str | None
@@ -136,36 +142,39 @@ class Choose(_Effect, frozen=True):
 
 
 class AskAgent(_Effect, frozen=True):
-    """Do this beside the talk, and say what came of it. One that is not open is opened for it."""
+    """Runs a control, independent of turns, and reports its result.
+
+    Opens the agent if necessary.
+    """
 
     control_id: str
     control: Control
 
 
 class StopAgent(_Effect, frozen=True):
-    """Stop what you are doing. `force`: end it with everything it started."""
+    """Stops the agent's turn. With `force` ends its process and every process it started."""
 
     turn_id: int
     force: bool
 
 
 class CloseAgent(_Effect, frozen=True):
-    """The agent is not needed for now."""
+    """Closes the agent, which is not needed for now."""
 
 
 Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent
 
 
 def hands_over(command: Command | None) -> bool:
-    """Whether the agent gets a turn with it: one that begins, or goes on."""
+    """Returns whether a command gives the agent a turn, either a new one or a resumed one."""
     return isinstance(command, Prompt) or (isinstance(command, Deliver) and command.resume)
 
 
-# --- the rest -----------------------------------------------------------------------------------
+# --- acknowledgement and timers -------------------------------------------------------------------
 
 
 class Ack(_Effect, frozen=True):
-    """What the one who asked is told."""
+    """The reply to the client's command."""
 
     turn_id: int | None = None
     queue_id: str | None = None
@@ -176,29 +185,29 @@ class Ack(_Effect, frozen=True):
     model: str | None = None
     mode: str | None = None
     max_thinking_tokens: int | None = None
-    files: list[str] | None = None  # that were put back, or would be
-    failed: list[str] | None = None  # that could not be put back
-    result: ControlResult | None = None  # of any other control
+    files: list[str] | None = None  # files that were restored, or would be
+    failed: list[str] | None = None  # files that could not be restored
+    result: ControlResult | None = None  # result of any other control
 
 
 class SetTimer(_Effect, frozen=True):
-    """Come back with this name's input at this time. Replaces one of the same name."""
+    """Delivers the input of this name at this time. Replaces a timer of the same name."""
 
     name: str  # `deadline:REQUEST`, `stop:TURN`, `grace`
     at: int  # milliseconds since 1970
 
 
 class CancelTimer(_Effect, frozen=True):
-    """Not needed any more."""
+    """Cancels a timer."""
 
     name: str
 
 
 class Effects(Struct, frozen=True, gc=False):
-    """What one step asks for."""
+    """The effects that one step asks for."""
 
     writes: list[Moment] = []
     ack: Ack | None = None
     commands: list[Command] = []
     timers: list[SetTimer | CancelTimer] = []
-    is_news: bool = False  # the conversation goes to the top of the lists; see `recency`
+    is_news: bool = False  # moves the conversation to the top of the lists; see `recency`

@@ -1,4 +1,4 @@
-"""What turns and conversations take, added up."""
+"""Sums of usage and cost, for turns and conversations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["add_to_totals", "add_to_turn"]
 
 
 def add_to_totals(totals: Totals, result: ev.ResultSummary) -> Totals:
-    """What a conversation has taken in all."""
+    """Returns the totals of a conversation with a result added."""
     usage = result.usage or Usage()
     return Totals(
         totals.input_tokens + (usage.input_tokens or 0),
@@ -23,7 +23,7 @@ def add_to_totals(totals: Totals, result: ev.ResultSummary) -> Totals:
 
 
 def add_to_turn(spent: Spent, result: ev.ResultSummary) -> Spent:
-    """What a turn has taken. What nobody has said stays unsaid: it is not nothing."""
+    """Returns the usage of a turn with a result added. Unknown figures stay None, not zero."""
     usage = spent.usage
     if usage is None:
         usage = result.usage

@@ -1,4 +1,4 @@
-"""A conversation that begins with what another one had come to."""
+"""Forks: new conversations that begin with a copy of another conversation's log."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def forked(
     last_turn_id: int | None = None,
     last_turn: TurnEnd | None = None,
 ) -> Conversation:
-    """Another conversation with the same beginning, up to and with the entry `head`.
+    """Returns a conversation with the same entries, up to and including the entry `head`.
 
-    `turns` is the newest turn in it, the last one that had ended there is given with its id. What
-    waits or is open stays behind, and so does what was spent: that was spent once.
+    `turns` is the id of the newest turn in them. `last_turn` is the last turn that had ended,
+    `last_turn_id` its id. The queue and open requests are not copied. Nor is the cost, which would
+    otherwise count twice.
     """
     return Conversation(
         conversation_id,

@@ -1,4 +1,4 @@
-"""Everything that can happen to a conversation. Ids and times come along: the machine makes none."""
+"""The inputs of a conversation. The caller supplies ids and times; the rules generate none."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ class _Input(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _Asked(_Input, frozen=True, kw_only=True):
-    """What a person asked for."""
+    """Base of the inputs that a person causes."""
 
     by: str | None = None  # the user
     client_message_id: str | None = None
 
 
 class Said(_Asked, frozen=True, kw_only=True):
-    """A message for the agent."""
+    """A person sent a message for the agent."""
 
     content: list[Content]
-    queue_id: str  # used if it has to wait
-    trace_id: str  # used by its turn
-    budget: UserBudget | None = None  # of whose conversation it is; none: without a limit
+    queue_id: str  # used if the message has to wait
+    trace_id: str  # used by the turn of the message
+    budget: UserBudget | None = None  # budget of the conversation's user; None: no limit
 
 
 class ChangedQueue(_Asked, frozen=True, kw_only=True):
-    """The queue is to change."""
+    """A person changed the queue."""
 
     action: Literal["remove", "replace", "move", "resume"]
     queue_id: str | None = None
@@ -69,98 +69,98 @@ class ChangedQueue(_Asked, frozen=True, kw_only=True):
 
 
 class Answered(_Asked, frozen=True, kw_only=True):
-    """An answer to a question."""
+    """A person answered a question."""
 
     question_id: str
     answer: Any
     resume_task: bool = True
-    ended: Outcome | None = None  # how it ended, if the log knows it and it is not open any more
-    budget: UserBudget | None = None  # as above
+    ended: Outcome | None = None  # outcome of a request that is no longer open, if the log knows it
+    budget: UserBudget | None = None  # see Said
 
 
 class Decided(_Asked, frozen=True, kw_only=True):
-    """A decision on a permission."""
+    """A person decided on a permission."""
 
     request_id: str
     decision: Literal["allow", "deny"]
     reason: str | None = None
     updated_input: Any = None
     remember: list[Any] = []
-    ended: Outcome | None = None  # as above
+    ended: Outcome | None = None  # see Answered
 
 
 class Interrupted(_Asked, frozen=True, kw_only=True):
-    """A turn is to stop."""
+    """A person asked to stop a turn."""
 
     turn_id: int
     queue: Literal["hold", "continue", "clear"] = "hold"
 
 
 class Renamed(_Asked, frozen=True, kw_only=True):
-    """The conversation has another title."""
+    """A person renamed the conversation."""
 
     title: str
 
 
 class Chose(_Asked, frozen=True, kw_only=True):
-    """Another model, another permission mode, more or less reasoning; what is absent stays."""
+    """A person chose a model, a permission mode or a thinking budget; absent means unchanged."""
 
     model: str | None = None
     permission_mode: str | None = None
-    max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET  # none: the default
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET  # None: the default
 
 
 class Controls(_Asked, frozen=True, kw_only=True):
-    """Something is asked of the agent beside the talk."""
+    """A person asked for a control of the agent, independent of turns."""
 
-    control_id: str  # names it until its answer comes
+    control_id: str  # identifies the control until its result arrives
     control: Control
 
 
 class Controlled(_Asked, frozen=True, kw_only=True):
-    """The agent has answered that, or it could not be asked."""
+    """A control has ended, with a result or an error."""
 
     control_id: str
     control: Control
     result: ControlResult | None = None
     code: ErrorCode | None = None  # why there is no result
-    message: str | None = None  # the same in words
+    message: str | None = None  # explains the code
 
 
 class AgentSaid(_Input, frozen=True, kw_only=True):
-    """An event of the agent, and the entries of the log that it means.
+    """The agent emitted an event; `entries` are the log entries made from it.
 
-    The entries name no turn yet: which turn they belong to is the machine's to say.
+    The entries have no turn yet: the rules assign them to a turn.
     """
 
     event: NormalizedStreamEvent
     entries: list[Message] = []
     trace_id: str = ""  # used if the agent begins a turn by itself
-    inbox_item_id: str | None = None  # used if it asks something
-    last: bool = True  # nothing else was ready together with it
-    unsent: bool = False  # the turn that is about to start has not been handed over yet
-    # It is of a recording: what people did shows only in what the agent says.
+    inbox_item_id: str | None = None  # used if the event opens a request
+    last: bool = True  # no further event was ready at the same time
+    unsent: bool = False  # the starting turn was not handed to the agent yet
+    # The event comes from a recording: the actions of people show only in the agent's events.
     recorded: bool = False
 
 
 class AgentLost(_Input, frozen=True, kw_only=True):
-    """The agent's process is gone, whether it was told to go or not."""
+    """The agent's process has ended, on request or unexpectedly."""
 
     reason: str = "agent_lost"
-    message: str | None = None  # what it said last, or why it could not start
-    forced: bool = False  # we ended it
-    unsent: bool = False  # the turn that is about to start was not handed over to it
+    message: str | None = None  # its last error output, or why it could not start
+    forced: bool = False  # the server ended it
+    unsent: bool = False  # the starting turn was not handed to this agent
     processes: list[EndedProcess] = []
 
 
 class DeadlinePassed(_Input, frozen=True, kw_only=True):
-    """A request's deadline has passed."""
+    """The deadline of a request has passed."""
 
     request_id: str
 
 
 class StopOverdue(_Input, frozen=True, kw_only=True):
-    """The agent was told to stop a turn and has not."""
+    """The agent did not stop a turn within the grace period."""
 
     turn_id: int
 
@@ -170,20 +170,20 @@ class Left(_Input, frozen=True, kw_only=True):
 
 
 class Came(_Input, frozen=True, kw_only=True):
-    """The first client has come."""
+    """The first client has connected."""
 
 
 class GraceOver(_Input, frozen=True, kw_only=True):
-    """The last client left, and nobody came back in time."""
+    """The grace period after the last client left has ended."""
 
 
 class Recovered(_Input, frozen=True, kw_only=True):
-    """The server starts again and finds the conversation as it was left."""
+    """An owner takes over the conversation after a restart, or gives it up at shutdown."""
 
     reason: str = "server_restart"  # or server_stopped, archived, deleted
-    stopping: bool = False  # it is the end, not the beginning: nothing is started now
-    archived: bool = False  # it is in the archive: nothing goes on until a person asks for it
-    partials: list[Partial] = []  # what was saved of blocks that will not be finished
+    stopping: bool = False  # at shutdown: no turn is started
+    archived: bool = False  # archived: no turn is started until a person asks for it
+    partials: list[Partial] = []  # saved pieces of blocks that will not be finished
 
 
 Asked: TypeAlias = (

@@ -1,4 +1,4 @@
-"""What becomes of a conversation when its agent, or its server, is gone."""
+"""Handles the loss of an agent or of the server: ends, suspends or resumes the open turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_lost", "recovered"]
 
-# Why a turn has ended, where it was not the server that stopped.
+# The message of a turn's end if the server did not cause it.
 _CLOSED = {
     "archived": "The conversation was archived.",
     "deleted": "The conversation was deleted.",
@@ -32,9 +32,11 @@ _CLOSED = {
 
 
 def agent_lost(d: Draft, gone: i.AgentLost) -> None:
-    """Its turn ends truthfully. A question stays open, because it can still be answered, and an
-    answer that the agent died with is given to another one; but by itself only once, for it may be
-    the cause. Then it waits until a person wants it to be tried again.
+    """Ends, suspends or hands over the turn of an agent whose process has ended.
+
+    A question stays open, because it can still be answered. An answer that the agent died with is
+    given to another agent once, because the answer may be the cause. After a second loss the turn
+    waits until a person asks for another try.
     """
     if gone.unsent:
         _take_back(d)
@@ -43,7 +45,7 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
     if turn is None or is_suspended(d):
         return
     if turn.phase == "starting" and (gone.forced or gone.unsent):
-        hand_over(d, turn)  # what is gone was an earlier turn's
+        hand_over(d, turn)  # the lost agent worked on an earlier turn
     elif _goes_on(turn) and _is_given_up(d, turn):
         _wait_for_a_person(d, gone)
     elif _goes_on(turn) and turn.phase != "starting" and (questions_of_turn(d) or _own(d, turn)):
@@ -67,14 +69,14 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
 
 
 def _take_back(d: Draft) -> None:
-    """What seemed to be signs of this turn were another's: nobody was told of it."""
+    """Resets a turn that seemed to have started: the signs belonged to an earlier turn."""
     turn = d.turn
     if turn is not None and turn.phase == "running" and turn.stopping is None:
         d.turn = structs.replace(turn, phase="starting", ending=None, meanwhile=None)
 
 
 def _is_given_up(d: Draft, turn: Turn) -> bool:
-    """Whether no agent was there to take the answers, or a second one has died with them."""
+    """Returns whether no agent could start to take the answers, or a second one died with them."""
     if turn.phase == "starting":
         return turn.origin == "resume"
     answers = {reply.request_id for reply in _own(d, turn)}
@@ -82,12 +84,12 @@ def _is_given_up(d: Draft, turn: Turn) -> bool:
 
 
 def _own(d: Draft, turn: Turn) -> list[Reply]:
-    """The answers that a turn goes on with; others were left by one before it, for a prompt."""
+    """Returns the answers that the turn resumes with, without those left for a prompt."""
     return [reply for reply in d.replies if turn.origin == "resume" or not reply.in_words]
 
 
 def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
-    """No agent could be given an answer. It is kept, and the next message gives it to another one."""
+    """Keeps an answer that no agent could take; the next message delivers it to a new agent."""
     turn = d.turn
     assert turn is not None
     said = gone.message or "The agent could not be started."
@@ -99,10 +101,12 @@ def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
 
 
 def recovered(d: Draft, back: i.Recovered) -> None:
-    """The server starts again. What the agent never knew of waits; the rest is ended.
+    """Recovers a conversation after a restart.
 
-    In the archive no turn may begin, neither now nor when the conversation is taken back: a turn that
-    the agent never knew of is ended as well, the queue is held, and an answer waits for a person.
+    A turn that the agent never received waits; other turns end, unless they wait for an answer.
+
+    An archived conversation starts no turn, neither now nor when it is unarchived. So a turn that
+    the agent never received ends too, the queue is held, and an answer waits for a person.
     """
     _keep(d, back.partials)
     agent_gone(d, back.reason)
@@ -119,7 +123,7 @@ def recovered(d: Draft, back: i.Recovered) -> None:
             suspend_turn(d, back.reason)
         else:
             _end_here(d, turn, back)
-            # That the turn failed is no reason to wait here: a restart has its own rule.
+            # The failed turn does not hold the queue: a restart has its own rule, below.
             held = d.held if turn.stopping else held
     unheard = d.turn is not None and d.turn.unheard
     stays = d.options.on_disconnect == "converge" or back.archived
@@ -129,7 +133,7 @@ def recovered(d: Draft, back: i.Recovered) -> None:
         held = True
         d.replies = [structs.replace(reply, wake=False) for reply in d.replies]
     d.held = held and bool(d.queue)
-    if not back.stopping:  # a person has answered: that must not be lost
+    if not back.stopping:  # an answer of a person must not be lost
         wake(d, anyway=unheard and not stays)
 
 
@@ -139,7 +143,7 @@ def _end_here(d: Draft, turn: Turn, back: i.Recovered) -> None:
 
 
 def _keep(d: Draft, partials: list[Partial]) -> None:
-    """Adds the blocks that were growing to the log, as if the agent had been stopped there."""
+    """Adds unfinished blocks to the log, as if the agent had been stopped at that point."""
     entries = EntryStream()
     for partial in partials:
         event = cut_short(partial)
@@ -153,12 +157,12 @@ def _keep(d: Draft, partials: list[Partial]) -> None:
 
 
 def _goes_on(turn: Turn) -> bool:
-    """Whether nothing has said yet how it ends."""
+    """Returns whether the turn has neither been stopped nor reported its end."""
     return turn.stopping is None and turn.ending is None
 
 
 def _end(turn: Turn, reason: str, message: str) -> TurnEnd:
-    """How a turn ends whose agent is gone, unless something has said it already."""
+    """Returns the end of a turn whose agent has ended, unless one was reported before."""
     if turn.stopping is not None:
         return stopped_end(turn.stopping)
     return turn.ending or TurnEnd(True, True, error=TurnError(reason, message))

@@ -1,4 +1,4 @@
-"""News of the agent that the rules need: what goes on in the background, and that nothing does."""
+"""Handles events of the agent that are not content: tasks, titles, delivery, settings, hooks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ __all__ = [
     "turn_of_task",
 ]
 
-_LONGEST = 200  # characters of a title
-# What the audit trail keeps of a hook's run.
+_LONGEST = 200  # maximum characters of a title
+# The fields of a hook run that the audit trail keeps.
 _AUDITED = ("hook", "event", "decision", "failure", "tool_name", "tool_use_id")
 
 
 def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
-    """Follow what goes on in the background. Returns the turn of the task that the news is about."""
+    """Updates the list of background tasks.
+
+    Returns the turn of the task that the event is about.
+    """
     match event:
         case ev.TasksListed(tasks=tasks):
             d.background = [_known(d, task) for task in tasks]
@@ -46,9 +49,10 @@ def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
 
 
 def hear_of_delivery(d: Draft, news: ev.AnswerDelivered) -> None:
-    """The agent could not take an answer as its call's result: then that is ours to tell.
+    """Records how the agent received an answer.
 
-    Or it could, although nobody had thought so: then it has it when it shows the result.
+    If the agent could not take the answer as the call's result, this side gives the call its
+    result. If it could, unexpectedly, the agent confirms the answer by emitting the result.
     """
     if news.in_words:
         tell_in_words(d, lambda reply: reply.request_id == news.request_id)
@@ -59,15 +63,16 @@ def hear_of_delivery(d: Draft, news: ev.AnswerDelivered) -> None:
 
 
 def hear_of_hook(d: Draft, run: ev.HookRun) -> None:
-    """A hook of the application was asked: whoever looks for who decided finds it beside people."""
+    """Audits a run of an application's hook, so that its decisions appear with those of people."""
     told = {name: getattr(run, name) for name in _AUDITED}
     d.audit("hook_run", None, **{name: value for name, value in told.items() if value is not None})
 
 
 def hear_of_init(d: Draft, init: ev.SessionInit) -> bool:
-    """Follow what the agent is. Returns whether the log has to say it: it is new, or has changed.
+    """Records the agent's settings. Returns whether they are new or changed, for the log.
 
-    A model or a mode that changes with it is a change, too: a state tells only what was said.
+    A changed model or permission mode counts as well, because the status shows only reported
+    values.
     """
     before = d.model, d.permission_mode, d.init_digest
     d.model = init.model or d.model
@@ -79,9 +84,9 @@ def hear_of_init(d: Draft, init: ev.SessionInit) -> bool:
 
 
 def hear_of_refusal(d: Draft, news: ev.ChoiceRefused) -> None:
-    """The agent did not take a choice: what it goes on with is what is told, and kept for the next.
+    """Restores the setting that the agent keeps after it refused a change.
 
-    A later choice is not touched by the refusal of an earlier one.
+    The refusal of an earlier choice does not affect a later choice.
     """
     wanted, stays = news.wanted, news.stays
     if wanted.model is not None and wanted.model == d.model:
@@ -94,22 +99,22 @@ def hear_of_refusal(d: Draft, news: ev.ChoiceRefused) -> None:
 
 
 def hear_of_title(d: Draft, title: str) -> None:
-    """The agent knows a better title than the first words. One that a person gave stays."""
+    """Takes over the agent's title, unless a person has given one."""
     if title.strip() and d.title_by != "person":
         d.title, d.title_by = " ".join(title.split())[:_LONGEST], "agent"
 
 
 def turn_of_task(d: Draft, tool_use_id: str) -> int | None:
-    """The turn of the background work that a call has started."""
+    """Returns the turn of the background task that a call has started. Returns None if unknown."""
     return next((t.turn_id for t in d.background if t.tool_use_id == tool_use_id), None)
 
 
 def _known(d: Draft, task: ev.Task) -> BackgroundTask:
-    """What is known of a task, with what is new."""
+    """Returns the task merged with its earlier record."""
     for known in d.background:
         if known.task_id == task.task_id:
             turn_id = known.turn_id
-            if known.tool_use_id is None:  # only now it shows which call has started it
+            if known.tool_use_id is None:  # the call that started it is known only now
                 turn_id = turn_of_call(d, task.tool_use_id, turn_id)
             return structs.replace(
                 known,

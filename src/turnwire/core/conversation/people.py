@@ -1,4 +1,4 @@
-"""What people ask of a conversation, but for the queue."""
+"""Commands of people, except those for the queue: answers, decisions, stops, titles, settings."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from turnwire.core.status import OpenRequest
 
 __all__ = ["OWNER", "answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
 
-OWNER = "owner"  # what the owner of the data is called in the log
+OWNER = "owner"  # the name of the data's owner in the log
 
 
 def answered(d: Draft, answer: i.Answered) -> None:
-    """The first answer is the answer. It reaches the agent as the tool's result."""
+    """Accepts the first answer to a question; the agent gets it as the tool's result."""
     request = find_open(d, answer.question_id, "question", answer.ended)
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
     _check_names(request, answer.answer)
     _check_choices(request, answer.answer)
-    if is_suspended(d) and answer.resume_task:  # it would be woken up, and that costs something
+    if is_suspended(d) and answer.resume_task:  # resuming the agent costs money
         check_budgets(d.before, answer.budget)
     delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
     d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
@@ -46,7 +46,7 @@ def answered(d: Draft, answer: i.Answered) -> None:
 def give_answer(
     d: Draft, request: OpenRequest, answer: object, by: str | None, *, resume: bool = True
 ) -> str:
-    """End a question with an answer, and let the agent have it as soon as it can."""
+    """Ends a question with an answer, and delivers the answer as soon as the agent can take it."""
     in_words = is_suspended(d) and not survives(d, request.parent_tool_use_id)
     delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
@@ -70,7 +70,7 @@ def give_answer(
 
 
 def decided(d: Draft, decision: i.Decided) -> None:
-    """The first decision is the decision."""
+    """Accepts the first decision on a permission."""
     request = find_open(d, decision.request_id, "permission", decision.ended)
     if decision.decision == "deny" and decision.updated_input is not None:
         raise Refused("INVALID_PAYLOAD", "A denied call has no `updated_input`.")
@@ -103,17 +103,17 @@ def decided(d: Draft, decision: i.Decided) -> None:
 def _rules_to_keep(
     request: OpenRequest, remember: list[Any], by: str | None
 ) -> tuple[list[Any], list[Any]]:
-    """Returns the rules that the agent is told, and those that hold for less than was asked for.
+    """Returns the rules for the agent, and those of them whose scope was reduced.
 
-    A rule holds without another question. One that would hold for other users as well is the
-    owner's to give: of any other user it holds for the session. Raises Refused for a rule that the
+    A rule applies without another question. Only the owner may give a rule that also holds for
+    other users; from any other user it holds for the session. Raises Refused for a rule that the
     agent has not offered.
     """
     offered = to_builtins(request.suggestions)
     wanted = to_builtins(remember)
     for rule in wanted:
         if rule not in offered:
-            why = "`remember` takes rules of the request's `suggestions`, each as it is there."
+            why = "`remember` takes rules from the request's `suggestions`, unchanged."
             raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
     if by in (None, OWNER):
         return wanted, []
@@ -121,7 +121,7 @@ def _rules_to_keep(
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:
-    """Stop this turn and no other."""
+    """Stops this turn and no other."""
     turn = d.turn
     d.ack = Ack(turn_id=stop.turn_id, outcome="requested")
     if turn is None or turn.turn_id != stop.turn_id:
@@ -133,24 +133,24 @@ def interrupted(d: Draft, stop: i.Interrupted) -> None:
     if turn.stopping is None:
         stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
         return
-    # It is on its way already; what becomes of the queue is for the last one to say.
+    # The turn is stopping already; the latest request decides about the queue.
     d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue=stop.queue))
     if stop.queue == "clear":
         clear_queue(d, stop.by)
 
 
 def renamed(d: Draft, name: i.Renamed) -> None:
-    """Another title."""
+    """Renames the conversation."""
     title = name.title.strip()
     if not title:
         raise Refused("INVALID_PAYLOAD", "The title is empty.")
     d.title, d.title_by = title, "person"
-    d.audit("renamed", name.by)  # without the title: the trail outlives the conversation
+    d.audit("renamed", name.by)  # without the title: the audit trail outlives the conversation
     d.ack = Ack()
 
 
 def chose(d: Draft, choice: i.Chose) -> None:
-    """Another model, which the log tells of, another permission mode, more or less reasoning."""
+    """Changes the model (logged as an entry), the permission mode or the thinking budget."""
     model, mode, tokens = choice.model, choice.permission_mode, choice.max_thinking_tokens
     if not (model or mode) and tokens is UNSET:
         raise Refused("INVALID_PAYLOAD", "Name a model, a permission mode or max_thinking_tokens.")
@@ -170,24 +170,27 @@ def chose(d: Draft, choice: i.Chose) -> None:
 
 
 def _check_names(request: OpenRequest, answer: object) -> None:
-    """Of several questions each is answered by its id. One alone may have any object for an answer."""
+    """Rejects an answer that does not name the questions by id.
+
+    A single question takes any object.
+    """
     names = [question.id for question in request.questions]
     if names in ([], [ONLY]):
         return
     known = ", ".join(repr(name) for name in names)
     if not isinstance(answer, dict):
         if len(names) > 1 and not _is_empty(answer):
-            why = f"There are {len(names)} questions in it. Answer with an object, by id: {known}."
+            why = f"The request has {len(names)} questions. Answer with an object, by id: {known}."
             raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
         return
     strange = [name for name in answer if name not in names]
     if strange:
-        why = f"There is no question {strange[0]!r} in it. There is: {known}."
+        why = f"The request has no question {strange[0]!r}. It has: {known}."
         raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
 
 def _check_choices(request: OpenRequest, answer: object) -> None:
-    """Where own words are not welcome, an answer is one of the options, or several of them."""
+    """Rejects an answer outside of the options if the question does not allow free text."""
     names = {question.id for question in request.questions}
     for question in request.questions:
         given = answer
@@ -205,7 +208,7 @@ def _check_choices(request: OpenRequest, answer: object) -> None:
 
 
 def _is_empty(answer: object) -> bool:
-    """Whether there is nothing in it. No and zero are answers."""
+    """Returns whether an answer is empty. False and zero are answers."""
     if isinstance(answer, str):
         return not answer.strip()
     if isinstance(answer, dict):

@@ -1,4 +1,4 @@
-"""What waits for its turn, and what people do with it."""
+"""The queue: messages that wait for their turn, and the commands that change them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from turnwire.core.status import QueueItem
 __all__ = ["changed_queue", "said"]
 
 _TITLE = 80  # characters of the first message
-_LOOKED_AT = 1000  # characters of the first message in which its first line is looked for
-_MOST_BYTES = (
-    1 << 21
-)  # of all messages that wait, as JSON: each change of the state is told with all of them
+_LOOKED_AT = 1000  # characters of the first message that are searched for its first line
+# Size of all queued messages as JSON. Every status update contains all of them.
+_MOST_BYTES = 1 << 21
 _encode = msgspec.json.Encoder().encode
 
 
 def said(d: Draft, said: i.Said) -> None:
-    """A message starts a turn, or waits. One that finds the queue held lets it go on."""
+    """Starts a turn with a message, or queues it. A message also releases a held queue."""
     _check_content(said.content)
     check_budgets(d.before, said.budget)
     limit = d.options.max_queue
-    if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first of them starts
+    if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first one starts
         raise Refused(
             "TURN_QUEUE_FULL", f"{limit} messages wait already (max_queue).", max_queue=limit
         )
@@ -49,7 +48,10 @@ def said(d: Draft, said: i.Said) -> None:
 
 
 def _release(d: Draft) -> bool:
-    """Somebody speaks, so the queue goes on; also if it was only about to be held."""
+    """Releases a held queue, or one that a stopping turn would hold.
+
+    Returns whether it was held.
+    """
     was_held, d.held = d.held, False
     turn = d.turn
     if turn is not None and turn.stopping is not None and turn.stopping.queue == "hold":
@@ -64,7 +66,7 @@ def _check_content(content: list[Content]) -> None:
 
 
 def _check_room(d: Draft, waiting: list[Waiting], new: list[Content]) -> None:
-    """Raises Refused if the messages that wait would be too large together. One message may always wait."""
+    """Raises Refused if the queued messages would be too large together. One may always wait."""
     contents = [each.item.content for each in waiting]
     if waiting and sum(len(_encode(each)) for each in [*contents, new]) > _MOST_BYTES:
         said = f"The messages that wait may have {_MOST_BYTES} bytes together."
@@ -84,7 +86,7 @@ def _title(content: list[Content]) -> str | None:
 
 
 def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
-    """Remove, replace or move what waits, or let a held queue go on."""
+    """Removes, replaces or moves a queued message, or releases a held queue."""
     d.ack = Ack(queue_id=change.queue_id)
     if change.action == "resume":
         d.audit("queue_resume", change.by)
@@ -108,7 +110,7 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         d.queue.insert(target, waiting)
         del d.queue[place + (target <= place)]
     else:
-        raise Refused("INVALID_PAYLOAD", f"Nobody can {change.action} what waits.")
+        raise Refused("INVALID_PAYLOAD", f"The queue has no action {change.action!r}.")
     d.audit(f"queue_{change.action}", change.by, queue_id=change.queue_id)
 
 

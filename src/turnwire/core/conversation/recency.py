@@ -1,8 +1,8 @@
-"""Which steps are news: they move a conversation to the top of the lists.
+"""Decides which steps are news, that is, move a conversation to the top of the lists.
 
-News is what a person would call so: a message, an answer, a turn that begins or ends, a question, a
-permission, a title that a person gives. That an agent's process comes or goes is none, nor is what a
-server does for itself: claims, leases, recovery, who is connected.
+News are a message, an answer, a turn that begins or ends, a question, a permission, and a title
+that a person gives. The start or end of an agent's process is not news. Nor is the server's own
+work: claims, leases, recovery, connections.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["is_news"]
 
 
 def is_news(happened: i.Input, writes: Iterable[Moment], *, has_new_title: bool) -> bool:
-    """Whether a step is news, by what has happened and what it writes.
+    """Returns whether a step is news, by its input and its writes.
 
-    A server that starts again ends turns that ended in truth when the one before it died. The last
-    entry of such a turn is the newest thing that is known of it, so its time stays.
+    A restarted server ends turns that had really ended when the previous server died. The last
+    entry of such a turn is its newest known activity, so the conversation keeps that time.
     """
-    if type(happened) is i.AgentSaid:  # by far the most, and most of them write nothing
+    if type(happened) is i.AgentSaid:  # the most frequent input; most of these write nothing
         return any(_tells(write, is_said=True) for write in writes)
     match happened:
         case i.Said() | i.Answered() | i.Decided() | i.ChangedQueue(action="replace"):
@@ -46,10 +46,10 @@ def _tells(write: Moment, *, is_said: bool) -> bool:
         case BeginTurn() | EndTurn() | OpenRequestRow():
             return True
         case EndRequest(outcome=outcome):
-            return outcome != "cancelled"  # with its turn, or with its agent
+            return outcome != "cancelled"  # cancelled with its turn or with its agent
         case AddEntry(entry=entry) if entry.role == "system":
-            return entry.meta.get("messageType") == "rewind"  # a person has put files back
+            return entry.meta.get("messageType") == "rewind"  # a person has restored files
         case AddEntry():
-            return is_said  # else it is a result that the server gives to a call that was cut off
+            return is_said  # otherwise the server closes an interrupted call
         case _:
             return False

@@ -1,4 +1,4 @@
-"""What a recording of an agent does not have: what people did, as far as the agent shows it."""
+"""Infers the actions of people from a recording, which has only the agent's events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNS = (ev.TurnStarted, ev.TurnCompleted, ev.TurnFailed)
 
 
 def recorded(d: Draft, said: i.AgentSaid) -> None:
-    """Before an event: a person has begun the turn, has answered, or has stopped it."""
+    """Infers, before an event is applied, that a person began the turn, answered, or stopped it."""
     event = said.event
     if event.parent_tool_use_id is not None:
         return
@@ -36,17 +36,17 @@ def recorded(d: Draft, said: i.AgentSaid) -> None:
     if d.turn is None:
         return
     if isinstance(event, ev.TurnCompleted | ev.TurnFailed) and event.origin not in (None, "user"):
-        d.turn = structs.replace(d.turn, origin="agent")  # it says so only now
+        d.turn = structs.replace(d.turn, origin="agent")  # the origin is known only at the end
     if isinstance(event, ev.TurnCompleted) and event.interrupted:
         cancel_requests(d, "interrupt", lambda request: of_turn(d, request))
         d.turn = structs.replace(d.turn, stopping=Stopping("user", d.now))
 
 
 def waits_for_a_person(d: Draft, end: ev.TurnCompleted | ev.TurnFailed) -> bool:
-    """Whether a turn only pauses, at a call that a person has to answer: all in it stays open."""
+    """Suspends a turn at a call that a person has to answer. Returns whether it did."""
     if not isinstance(end, ev.TurnCompleted) or end.deferred_tool_use_id is None:
         return False
-    assert d.turn is not None  # it has begun with this event, at the latest
+    assert d.turn is not None  # begun by this event at the latest
     d.turn = structs.replace(d.turn, phase="suspended", deferred=True)
     d.move("turn_suspended")
     return True

@@ -1,4 +1,4 @@
-"""Questions and permissions: they open, wait, and end exactly once."""
+"""Questions and permissions: each request opens, waits, and ends exactly once."""
 
 from __future__ import annotations
 
@@ -40,14 +40,17 @@ _DECIDED = {"allow": "allowed", "deny": "denied"}
 
 
 def deadline_of(d: Draft, kind: RequestKind) -> str | None:
-    """When a request that opens now would run out."""
+    """Returns the deadline of a request that opens now. Returns None if such requests have none."""
     options = d.options
     seconds = options.question_seconds if kind == "question" else options.permission_seconds
     return None if seconds is None else iso(d.at + round(seconds * 1000))
 
 
 def open_request(d: Draft, request: OpenRequest) -> None:
-    """A person is needed. The log has told of it already."""
+    """Opens a request that waits for a person.
+
+    The caller has added its entry to the log already.
+    """
     d.requests.append(request)
     d.opened = True
     d.writes.append(OpenRequestRow(request))
@@ -58,13 +61,16 @@ def open_request(d: Draft, request: OpenRequest) -> None:
     d.move("request_opened")
     turn = d.turn
     if turn is not None and turn.stopping is not None and of_turn(d, request):
-        # Nobody is asked for the sake of a turn that is being stopped.
+        # A turn that is being stopped asks no person anything more.
         end_request(d, request, "cancelled", turn.stopping.by or "interrupt")
         refuse(d, request.request_id, request.kind, "The turn is being stopped.")
 
 
 def find_open(d: Draft, request_id: str, kind: RequestKind, ended: Outcome | None) -> OpenRequest:
-    """The request that somebody answers, or the refusal that says why there is none."""
+    """Returns the open request that a person answers.
+
+    Raises Refused, with the reason, if none is open.
+    """
     for request in d.requests:
         if request.request_id == request_id and request.kind == kind:
             return request
@@ -78,9 +84,9 @@ def find_open(d: Draft, request_id: str, kind: RequestKind, ended: Outcome | Non
 def end_request(
     d: Draft, request: OpenRequest, outcome: Outcome, by: str | None, **particulars: Any
 ) -> None:
-    """It is over: in the log, in the inbox, in the audit, and for the state."""
+    """Ends a request in the log, the inbox, the audit trail and the state."""
     if d.opened:
-        d.tell()  # one opened in this very step
+        d.tell()  # publish a request that was opened in this same step
     d.requests.remove(request)
     d.asked = {theirs: ours for theirs, ours in d.asked.items() if ours != request.request_id}
     data = {"request_id": request.request_id, "outcome": outcome, "by": by}
@@ -103,40 +109,46 @@ def end_request(
         reason = d.reason
         d.move("last_request_ended")
         if d.turn is not None:
-            if by == "agent":  # it took its request back: that is a word
+            if by == "agent":  # withdrawing a request counts as activity of the agent
                 d.move("agent_spoke")
         elif d.last_turn is not None:
             d.rest(d.last_turn, reason)
 
 
 def cancel_requests(d: Draft, by: str, which: Callable[[OpenRequest], bool]) -> None:
-    """End those that nobody can answer any more, or should."""
+    """Cancels the open requests that `which` selects."""
     for request in [request for request in d.requests if which(request)]:
         end_request(d, request, "cancelled", by)
 
 
 def refuse(d: Draft, request_id: str, kind: str, why: str) -> None:
-    """Tell an agent that waits that nobody will answer."""
+    """Tells a waiting agent that its request will not be answered."""
     d.commands.append(
         Deliver(d.turn, [Reply(request_id, kind, decision="deny", reason=why)], False)
     )
 
 
 def is_waited_for(d: Draft, request: OpenRequest) -> bool:
-    """Whether it is the turn's. One that the agent gave no sign of has asked nothing yet."""
+    """Returns whether the turn waits for the request.
+
+    A turn that is still starting has asked nothing.
+    """
     turn = d.turn
     return turn is not None and turn.phase != "starting" and turn.turn_id == request.turn_id
 
 
 def of_turn(d: Draft, request: OpenRequest) -> bool:
-    """Whether it ends with the turn: background work of a turn asks on its own account."""
+    """Returns whether a request ends with the turn.
+
+    Requests of background work outlive the turn.
+    """
     tool = d.tools.get(request.tool_use_id)
     background = tool.background if tool else is_background(d, request.parent_tool_use_id)
-    # Every call in the foreground gets its result with the turn, and nobody decides after that.
+    # Every foreground call gets its result when the turn ends; a later decision has no effect.
     ends_with_its_call = tool is not None and request.kind == "permission"
     return not background and (ends_with_its_call or is_waited_for(d, request))
 
 
 def questions_of_turn(d: Draft) -> list[OpenRequest]:
-    """The open questions that the turn waits for."""
+    """Returns the open questions that the turn waits for."""
     return [r for r in d.requests if r.kind == "question" and is_waited_for(d, r)]

@@ -1,4 +1,4 @@
-"""Permission rules that an agent offers to remember: which of them, for how long, and for whom."""
+"""Permission rules that an agent offers to remember: their scope and lifetime."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from msgspec import to_builtins
 
 __all__ = ["all_for_session", "for_session", "offered_rules"]
 
-_SESSION = "session"  # the destination that ends with the agent's process
+_SESSION = "session"  # the destination of rules that end with the agent's process
 
 
 def for_session(rule: Any) -> Any:
-    """Returns the rule with the destination `session`; one that names no destination as it is.
+    """Returns the rule with the destination `session`. A rule without a destination is unchanged.
 
-    A rule that is kept in a directory or for this machine would hold for other users' agents, too.
+    A rule kept in a directory or for this machine would also hold for the agents of other users.
     """
     if isinstance(rule, dict) and rule.get("destination", _SESSION) != _SESSION:
         return {**rule, "destination": _SESSION}
@@ -23,7 +23,7 @@ def for_session(rule: Any) -> Any:
 
 
 def all_for_session(rules: list[Any]) -> list[Any]:
-    """Returns the rules with the destination `session`, each once."""
+    """Returns the rules with the destination `session`, without duplicates."""
     kept: list[Any] = []
     for rule in map(for_session, rules):
         if rule not in kept:
@@ -32,11 +32,11 @@ def all_for_session(rules: list[Any]) -> list[Any]:
 
 
 def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[str]) -> list[Any]:
-    """Returns the suggestions that people are offered, as plain values, each once.
+    """Returns the suggestions that people are offered, as plain values, without duplicates.
 
-    `is_owners`: the conversation belongs to the owner of the data. In any other one a rule holds for
-    the session only. `modes` are those that anyone may choose: a suggestion to go into another mode
-    is left out.
+    `is_owners`: the conversation belongs to the owner of the data. In any other conversation a rule
+    holds for the session only. `modes` are the permission modes that any user may choose. A
+    suggestion to change to another mode is left out.
     """
     rules: list[Any] = []
     for suggestion in to_builtins(suggestions):

@@ -1,4 +1,4 @@
-"""What the state machine remembers of a conversation. It is stored whole with every change."""
+"""The state of a conversation that the rules keep. It is stored as a whole with every change."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ __all__ = [
     "status_of",
 ]
 
-# starting:  handed to the agent, which has given no sign of it yet
-# running:   the agent works on it
+# starting:  handed to the agent, which has not reacted yet
+# running:   the agent works on the turn
 # stopping:  the agent was told to stop
-# suspended: it waits for an answer, or to be handed over, and no agent is needed for that
+# suspended: waits for an answer, or to be handed over; needs no agent meanwhile
 Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
 
-# What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
+# At a question's deadline: the turn fails, a default answers the question, or it keeps waiting.
 DeadlinePolicy: TypeAlias = Literal["fail", "default", "wait"]
-# Whose words a title are. A person's stay.
+# Author of the title. A title that a person gave is never replaced by the agent.
 TitleBy: TypeAlias = Literal["person", "agent"]
 OnDisconnect: TypeAlias = Literal["converge", "continue"]
 Dollars: TypeAlias = Annotated[float, Meta(gt=0, le=1e9)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # what a calendar can still hold
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # keeps dates in a valid range
 
 
 class _State(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -59,18 +59,18 @@ class _State(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Options(_State, frozen=True):
-    """How this conversation behaves where there is a choice."""
+    """The configurable behaviour of a conversation."""
 
     max_queue: Annotated[int, Meta(ge=0, le=1_000_000)] = 16
     on_disconnect: OnDisconnect = "converge"
     disconnect_grace: Seconds = 30.0  # seconds after the last client left
-    interrupt_grace: Seconds = 5.0  # seconds an agent has to obey before it is ended by force
-    question_seconds: Seconds | None = None  # until a question's deadline; none: it waits for ever
+    interrupt_grace: Seconds = 5.0  # seconds until an agent that does not stop is ended by force
+    question_seconds: Seconds | None = None  # until a question's deadline; None: no deadline
     question_policy: DeadlinePolicy = "fail"
-    question_default: str | None = None  # the answer of the policy `default`
-    permission_seconds: Seconds | None = None  # until a permission is denied; none: it waits
-    max_budget_usd: Dollars | None = None  # that it may cost in all; none: whatever it takes
-    questions_survive: bool = False  # the agent takes an answer as a tool's result in a new process
+    question_default: str | None = None  # the answer that the policy `default` gives
+    permission_seconds: Seconds | None = None  # until a permission is denied; None: no deadline
+    max_budget_usd: Dollars | None = None  # limit of the total cost; None: no limit
+    questions_survive: bool = False  # a new process of the agent accepts an answer as a tool result
 
 
 class Waiting(_State, frozen=True):
@@ -87,34 +87,34 @@ class Stopping(_State, frozen=True):
     requested_at: str
     queue: Literal["hold", "continue", "clear"] = "hold"
     by: str | None = None
-    error: TurnError | None = None  # the turn fails rather than being interrupted
+    error: TurnError | None = None  # set if the turn fails instead of being interrupted
 
 
 class Spent(_State, frozen=True):
-    """What a turn has taken so far: one that was suspended takes in several goes."""
+    """Usage and cost of a turn so far. A suspended turn adds to it each time it resumes."""
 
     usage: Usage | None = None
     cost_usd: float | None = None
     duration_ms: int | None = None
-    structured_output: Any = None  # the last one
+    structured_output: Any = None  # the latest one
 
 
 class Turn(_State, frozen=True):
-    """The turn that runs or waits."""
+    """The turn that is running or suspended."""
 
     turn_id: int
     trace_id: str
     origin: TurnOrigin
     phase: Phase
-    item: QueueItem | None = None  # what a person said to start it
+    item: QueueItem | None = None  # the message that started the turn
     stopping: Stopping | None = None
-    ending: TurnEnd | None = None  # the agent said how it ended; its figures may follow
-    processes: list[EndedProcess] = []  # that the agent ended when it was stopped
-    unheard: bool = False  # suspended, because the server fell before the agent knew of it
-    deferred: bool = False  # the agent itself put its question aside, and will know the answer
-    meanwhile: TurnEnd | None = None  # the agent was at something else first: how that ended
+    ending: TurnEnd | None = None  # how the agent said it ended; its usage may follow
+    processes: list[EndedProcess] = []  # processes that the agent ended when it was stopped
+    unheard: bool = False  # suspended because the server failed before the agent received the turn
+    deferred: bool = False  # the agent deferred its question and accepts the answer later
+    meanwhile: TurnEnd | None = None  # end of the agent's own work before this turn
     spent: Spent = Spent()
-    died_with: list[str] = []  # the answers that an agent had not shown to have when it died
+    died_with: list[str] = []  # request ids of answers not confirmed when the last agent died
 
 
 class OpenTool(_State, frozen=True):
@@ -124,16 +124,16 @@ class OpenTool(_State, frozen=True):
     turn_id: int | None = None
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
-    background: bool = False  # it goes on without its turn
-    # The place of the call in its message, for a question that the call asks later.
+    background: bool = False  # continues after its turn has ended
+    # The position of the call in its message, for a question that the call asks later.
     message_id: str | None = None
     index: int = 0
 
 
 class Reply(_State, frozen=True):
-    """An answer that a person gave, until the agent has it.
+    """An answer of a person, kept until the agent has it.
 
-    A question with the decision `deny` has no answer and will have none: it was cancelled.
+    A question with the decision `deny` was cancelled and has no answer.
     """
 
     request_id: str
@@ -143,33 +143,33 @@ class Reply(_State, frozen=True):
     reason: str | None = None
     updated_input: Any = None
     remember: list[Any] = []
-    wake: bool = True  # the agent is to be woken up for it
-    in_words: bool = False  # its call has its result in the log: the agent is told it in words
-    parent_tool_use_id: str | None = None  # the sub-agent that asked
-    shown: bool = False  # the agent has told the call's result, and has not gone on since
+    wake: bool = True  # the agent is to be started for it
+    in_words: bool = False  # the call has its result already: the answer goes to the agent as text
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that asked
+    shown: bool = False  # the agent has emitted the call's result, but has not continued since
 
 
 class Conversation(_State, frozen=True):
-    """All of it."""
+    """The complete state of a conversation."""
 
     conversation_id: str
     options: Options = Options()
     state: RunState = "active"
     reason: str | None = None
-    head: int = 0  # the newest number in the log
-    turns: int = 0  # the newest turn's id
-    traces: dict[int, str] = {}  # the trace of each turn that something still belongs to
+    head: int = 0  # number of the newest entry
+    turns: int = 0  # id of the newest turn
+    traces: dict[int, str] = {}  # trace id of each turn that is still referred to
     turn: Turn | None = None
     queue: list[Waiting] = []
     held: bool = False
-    requests: list[OpenRequest] = []  # open ones, oldest first
-    # To this turn's questions, until the agent shows that it has them: it has gone on after their
-    # results. Those of a turn that has ended without that go with the next prompt, in words.
+    requests: list[OpenRequest] = []  # the open requests, oldest first
+    # Answers to this turn's questions, until the agent continues after their results. Answers of a
+    # turn that ended earlier go with the next prompt, as text.
     replies: list[Reply] = []
-    asked: dict[str, str] = {}  # by the agent's own id of a request: our request_id
+    asked: dict[str, str] = {}  # the agent's own request id -> our request_id
     tools: dict[str, OpenTool] = {}
-    closed: list[str] = []  # the latest calls that got their result from us, not from the agent
-    voices: dict[str, int] = {}  # by the tool call that a sub-agent works for: its turn
+    closed: list[str] = []  # the latest calls whose result the server gave, not the agent
+    voices: dict[str, int] = {}  # tool call that started a sub-agent -> its turn
     background: list[BackgroundTask] = []
     model: str | None = None
     permission_mode: str | None = None
@@ -177,18 +177,18 @@ class Conversation(_State, frozen=True):
     last_turn_id: int | None = None
     totals: Totals = Totals()
     title: str | None = None
-    max_thinking_tokens: int | None = None  # none: as the agent is used to
-    title_by: TitleBy | None = None  # none: it is the beginning of the first message
+    max_thinking_tokens: int | None = None  # None: the agent's default
+    title_by: TitleBy | None = None  # None: the title is the beginning of the first message
     mcp_off: list[str] = []  # MCP servers that a person has switched off
-    overdue: list[str] = []  # requests that wait on beyond their deadline
-    closed_turns: dict[str, int | None] = {}  # by each call of `closed`: the turn that made it
+    overdue: list[str] = []  # requests that keep waiting after their deadline
+    closed_turns: dict[str, int | None] = {}  # call id in `closed` -> the turn that made the call
     init_digest: str | None = None  # of the latest SessionInit in the log
 
 
 def needs_recovery(c: Conversation) -> bool:
-    """Whether something in it cannot be true any more, or has to go on, without a live owner."""
+    """Returns whether a conversation without an owner has outdated state or a turn to start."""
     if c.turn is None:
-        # Whatever belongs to no turn belonged to an agent that is gone.
+        # Open items outside of a turn belonged to an agent that has ended.
         return bool(c.tools or c.requests or c.background or (c.queue and not c.held))
     if c.turn.phase != "suspended":
         return True
@@ -204,7 +204,7 @@ def needs_recovery(c: Conversation) -> bool:
 
 
 def status_of(c: Conversation) -> Status:
-    """What front ends are told."""
+    """Returns the status that front ends receive."""
     running = c.turn is not None and c.turn.phase != "suspended"
     return Status(
         c.state,
@@ -227,11 +227,11 @@ def status_of(c: Conversation) -> Status:
 
 
 def spent_by(c: Conversation) -> float:
-    """What a conversation has spent, with the turn that runs or waits."""
+    """Returns the cost of a conversation in dollars, including the open turn."""
     return c.totals.cost_usd + ((c.turn.spent.cost_usd or 0.0) if c.turn else 0.0)
 
 
 def budget_of(c: Conversation) -> Budget | None:
-    """A conversation's own; none: it may spend whatever it takes."""
+    """Returns the conversation's own budget. Returns None if it has no limit."""
     limit = c.options.max_budget_usd
     return None if limit is None else Budget(spent_by(c), limit)

@@ -1,4 +1,4 @@
-"""One step of a conversation: pure, so that it can be tried in every order there is."""
+"""The step function: computes the next state of a conversation and its effects, without I/O."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["step"]
 
 
 def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
-    """What a conversation becomes, and what is to be done about it.
+    """Returns the conversation after an input, and the effects to carry out.
 
-    Raises Refused where a person asks for what cannot be; then nothing has changed.
+    Raises Refused if a person asks for something impossible; the conversation is then unchanged.
     """
     draft = Draft(c, happened.at)
     _HANDLERS[type(happened)](draft, happened)
@@ -41,7 +41,7 @@ def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
     return draft.done(is_news=is_news(happened, draft.writes, has_new_title=has_new_title))
 
 
-# --- when a time has come -----------------------------------------------------------------------
+# --- deadlines ------------------------------------------------------------------------------------
 
 
 def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
@@ -49,9 +49,9 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
         if request.request_id == passed.request_id and request.deadline_at is not None:
             break
     else:
-        return  # answered in the same moment
+        return  # answered at the same moment
     if request.kind == "permission":
-        why = "Nobody answered in time."
+        why = "The permission was not decided in time."
         end_request(
             d,
             request,
@@ -67,7 +67,7 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
         case "default" if d.options.question_default is not None:
             people.give_answer(d, request, d.options.question_default, "deadline")
         case "wait":
-            if request.request_id not in d.overdue:  # each start of a server comes upon it again
+            if request.request_id not in d.overdue:  # audited once; server restarts repeat it
                 d.overdue.append(request.request_id)
                 d.audit("overdue", None, request_id=request.request_id)
         case _:
@@ -75,7 +75,10 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
 
 
 def _fail(d: Draft, request: OpenRequest) -> None:
-    """Its turn fails with it. Where that is over, or about to be, only the agent is told."""
+    """Fails the turn of an unanswered question.
+
+    If that turn has ended or is stopping, only refuses it.
+    """
     end_request(d, request, "expired", "deadline")
     error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
     if d.turn is None or d.turn.stopping or not is_waited_for(d, request):
@@ -90,7 +93,7 @@ def _stop_overdue(d: Draft, overdue: i.StopOverdue) -> None:
         d.commands.append(StopAgent(turn.turn_id, True))
 
 
-# --- when people come and go --------------------------------------------------------------------
+# --- clients connect and disconnect ---------------------------------------------------------------
 
 
 def _left(d: Draft, left: i.Left) -> None:
@@ -103,7 +106,10 @@ def _came(d: Draft, came: i.Came) -> None:
 
 
 def _grace_over(d: Draft, over: i.GraceOver) -> None:
-    """Nobody is there: stop what runs. A question stays answerable, and needs no agent for that."""
+    """Stops the turn after all clients have left.
+
+    An open question stays answerable without an agent.
+    """
     if d.turn is None or is_suspended(d):
         close_agent(d, "disconnect")
     elif d.turn.stopping is not None:

@@ -1,4 +1,4 @@
-"""Tool calls: each gets exactly one result, from the agent or, where that cannot be, from us."""
+"""Tool calls: each gets exactly one result, from the agent or, failing that, from the server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from turnwire.core.message import Message
 
 __all__ = ["close_tools", "give_result", "is_background", "open_tool", "turn_of_call", "was_called"]
 
-_CLOSED = 64  # calls remembered that an agent might still speak of
+_CLOSED = 64  # maximum number of closed calls to remember, which an agent may still refer to
 
 
 def is_background(d: Draft, voice: str | None) -> bool:
-    """Whether a voice goes on without its turn: the call that it works for has its result already."""
+    """Returns whether a sub-agent outlives its turn: its parent call has a result already."""
     if voice is None:
         return False
     above = d.tools.get(voice)
@@ -23,7 +23,7 @@ def is_background(d: Draft, voice: str | None) -> bool:
 
 
 def was_called(d: Draft, tool_use_id: str) -> bool:
-    """Whether the log has this call already."""
+    """Returns whether the log has this call already."""
     return tool_use_id in d.tools or tool_use_id in d.closed
 
 
@@ -41,7 +41,7 @@ def turn_of_call(d: Draft, tool_use_id: str | None, otherwise: int | None) -> in
 def open_tool(
     d: Draft, entry: Message, tool_use_id: str, turn_id: int | None, event: NormalizedStreamEvent
 ) -> None:
-    """A call was made. Whether it outlives its turn shows now: later its parent may be gone."""
+    """Records an open call, and whether it outlives its turn: its parent may be closed later."""
     voice = event.parent_tool_use_id
     message_id, index = entry.meta.get("messageId"), entry.meta.get("index")
     d.tools[tool_use_id] = OpenTool(
@@ -56,7 +56,7 @@ def open_tool(
 
 
 def close_tools(d: Draft, why: str, *, background: bool) -> None:
-    """Give every open call its one result. A call with an open question is suspended: it waits."""
+    """Gives every open call its one result, except calls with an open question, which wait."""
     waiting = {request.request_id for request in d.requests if request.kind == "question"}
     waiting |= {reply.request_id for reply in d.replies}
     for tool in list(d.tools.values()):
@@ -65,7 +65,7 @@ def close_tools(d: Draft, why: str, *, background: bool) -> None:
 
 
 def give_result(d: Draft, reply: Reply) -> None:
-    """The result of a question whose agent is gone: the answer, which is told in words instead."""
+    """Closes the call of a question whose agent has ended, with the answer as its result."""
     tool = d.tools.get(reply.request_id)
     if tool is not None:
         answer = blocks.ToolResultBlock(tool.tool_use_id, reply.answer, False, "completed")

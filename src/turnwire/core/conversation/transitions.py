@@ -1,4 +1,4 @@
-"""Every state a conversation can be in, and every way from one to another."""
+"""The states of a conversation, and every transition between them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from turnwire.core.status import RunState
 __all__ = ["TRANSITIONS", "Cause"]
 
 Cause: TypeAlias = Literal[
-    "turn_started",  # a turn begins or goes on
+    "turn_started",  # a turn begins or resumes
     "agent_spoke",  # any event of the agent in a turn
     "request_opened",  # a question or a permission waits for a person
-    "last_request_ended",  # none waits any more
+    "last_request_ended",  # no request is open any more
     "turn_completed",
     "turn_failed",
     "turn_interrupted",
-    "turn_suspended",  # its agent is gone, and it waits for an answer, or to be woken up
+    "turn_suspended",  # its agent has ended; the turn waits for an answer or to be resumed
 ]
 
-# A cause that is not listed for a state cannot happen in it. While a request is open its state
-# holds, whatever else happens; so a turn first ends its requests and then itself.
+# A cause that is not listed for a state cannot occur in it. The state of an open request stays
+# until the request ends, so a turn ends its requests before it ends itself.
 TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
     "active": {
         "turn_started": "streaming",

@@ -1,4 +1,4 @@
-"""How turns are stopped, suspended, resumed and ended, so that nothing stays half said."""
+"""Stops, suspends, resumes and ends turns, and closes everything that is open in them."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ __all__ = [
 ]
 
 
-_NOTHING_DONE = {"acknowledged": False, "forced": False}  # no agent was asked
+_NOTHING_DONE = {"acknowledged": False, "forced": False}  # the agent was not asked to stop
 
 
-# --- a turn that is to stop ---------------------------------------------------------------------
+# --- stopping a turn ------------------------------------------------------------------------------
 
 
 def stop_turn(d: Draft, stopping: Stopping) -> None:
-    """Ask the agent to stop, and see to it that it does. A turn that only waits ends at once."""
+    """Asks the agent to stop, with a timer that forces it. A suspended turn ends at once."""
     turn = d.turn
     assert turn is not None
     waits = is_suspended(d)
@@ -72,7 +72,7 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
 
 
 def clear_queue(d: Draft, by: str | None) -> None:
-    """What waits is removed when the stop is asked for: what comes later was not meant."""
+    """Empties the queue at the stop request. Messages queued after the request are kept."""
     if not d.queue:
         return
     for waiting in d.queue:
@@ -83,44 +83,44 @@ def clear_queue(d: Draft, by: str | None) -> None:
 
 
 def stopped_end(stopping: Stopping) -> TurnEnd:
-    """How a turn ends that was stopped, where no agent says how."""
+    """Returns the end of a stopped turn if the agent does not report one."""
     if stopping.error is not None:
         return TurnEnd(True, False, error=stopping.error)
     return TurnEnd(False, True)
 
 
-# --- a turn that waits --------------------------------------------------------------------------
+# --- suspending and resuming a turn ---------------------------------------------------------------
 
 
 def is_suspended(d: Draft) -> bool:
-    """Whether a turn waits for an answer, and no agent is needed for that."""
+    """Returns whether the turn waits for an answer without an agent."""
     return d.turn is not None and d.turn.phase == "suspended"
 
 
 def survives(d: Draft, voice: str | None) -> bool:
-    """Whether a question can get its answer as a result from another process.
+    """Returns whether another process of the agent can take the answer as a tool result.
 
-    What an agent puts aside is its own question: that of a sub-agent is gone with it.
+    An agent can defer only its own question. The question of a sub-agent is lost with the process.
     """
     assert d.turn is not None
     return d.options.questions_survive or (d.turn.deferred and voice is None)
 
 
 def suspend_turn(d: Draft, by: str) -> None:
-    """The agent is gone and a question is open: it stays open, everything else ends."""
+    """Suspends the turn after its agent has ended. Questions stay open, everything else ends."""
     assert d.turn is not None
     agent_gone(d, by)
     lost = [r for r in d.replies if not r.in_words and not survives(d, r.parent_tool_use_id)]
     tell_in_words(d, lambda reply: reply in lost)
     for reply in lost:
-        d.tell_delivery(reply)  # when it was accepted its agent was still there
+        d.tell_delivery(reply)  # at its acceptance the agent was still running
     close_tools(d, f"interrupted: {by}", background=True)
     d.turn = structs.replace(d.turn, phase="suspended", ending=None)
     d.move("turn_suspended")
 
 
 def tell_in_words(d: Draft, which: Callable[[Reply], bool]) -> None:
-    """Answers that cannot be their calls' results any more, but in the log."""
+    """Marks answers to be delivered as text, and gives their calls a result in the log."""
     for place, reply in enumerate(d.replies):
         if which(reply):
             _cancel_permissions(d, reply.request_id)
@@ -129,48 +129,51 @@ def tell_in_words(d: Draft, which: Callable[[Reply], bool]) -> None:
 
 
 def _cancel_permissions(d: Draft, tool_use_id: str) -> None:
-    """Cancels the permissions of a call that gets its result, and tells the agent, which waits."""
+    """Cancels the permissions of a call that gets its result, and tells the waiting agent."""
     for request in [request for request in d.requests if request.tool_use_id == tool_use_id]:
         end_request(d, request, "cancelled", "agent")
         refuse(d, request.request_id, request.kind, "The call has its result already.")
 
 
 def keep_answers(d: Draft) -> None:
-    """The turn ends before the agent has shown that it has these: they go with the next prompt."""
+    """Keeps unconfirmed answers of a turn that ends, for delivery with the next prompt."""
     tell_in_words(d, lambda reply: True)
     d.replies = [structs.replace(reply, wake=False) for reply in d.replies]
 
 
 def wake(d: Draft, *, anyway: bool = False) -> None:
-    """The same turn goes on when every question has its answer, and somebody wants it to."""
+    """Resumes a suspended turn whose questions are all answered.
+
+    Needs an answer that asks for it, or `anyway`.
+    """
     if d.turn is None or not is_suspended(d) or questions_of_turn(d):
         return
     if not anyway and not any(reply.wake for reply in d.replies):
         return
     if d.before.turn is None or d.before.turn.phase != "suspended":
-        d.tell()  # it was suspended in this very step
+        d.tell()  # it was suspended in this same step
     d.replies = [structs.replace(reply, shown=False) for reply in d.replies]
     turn = structs.replace(d.turn, origin="resume", phase="starting", unheard=False)
     d.writes.append(BeginTurn(turn))
-    # What the agent never heard of is still what a person began.
+    # A turn that the agent never received keeps its origin.
     d.turn = structs.replace(turn, origin="user") if d.turn.unheard else turn
     hand_over(d, d.turn)
     d.move("turn_started")
 
 
 def hand_over(d: Draft, turn: Turn) -> None:
-    """Give a turn to the agent: what a person said, or the answers that it waits for."""
+    """Gives a turn to the agent: the person's message, or the answers that the turn waits for."""
     if turn.origin == "user":
         d.prompt(turn)
     else:
         d.commands.append(Deliver(turn, list(d.replies), True))
 
 
-# --- without the agent --------------------------------------------------------------------------
+# --- after the agent has ended --------------------------------------------------------------------
 
 
 def agent_gone(d: Draft, by: str) -> None:
-    """What goes with the agent: all that was asked, but the questions of a turn that can wait."""
+    """Ends everything that depends on the agent, except the questions of a turn that can wait."""
     cancel_requests(d, by, lambda r: r.kind == "permission" or not is_waited_for(d, r))
     d.asked.clear()
     d.voices.clear()
@@ -180,22 +183,22 @@ def agent_gone(d: Draft, by: str) -> None:
         d.add_event("system", f"Background work ended: {by}", task.turn_id, data)
     d.background.clear()
     if d.turn is None or d.turn.phase in ("suspended", "starting"):
-        close_tools(d, f"interrupted: {by}", background=True)  # else with the turn
+        close_tools(d, f"interrupted: {by}", background=True)  # otherwise closed with the turn
 
 
 def close_agent(d: Draft, by: str) -> None:
-    """The agent is not needed for now, and background work ends with it."""
+    """Closes the agent, and with it the background work."""
     agent_gone(d, by)
     d.commands.append(CloseAgent())
 
 
-# --- the end ------------------------------------------------------------------------------------
+# --- ending a turn --------------------------------------------------------------------------------
 
 
 def close_work(d: Draft, end: TurnEnd, gone: str | None = None, *, goes_on: bool = False) -> None:
-    """Nothing that was asked or called stays open, but for background work with a live agent.
+    """Closes all requests and calls of the turn, except background work of a live agent.
 
-    What was answered stays with a turn that goes on.
+    With `goes_on` the turn keeps its answers.
     """
     cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
     turn = d.turn
@@ -210,7 +213,7 @@ def _close_answers(d: Draft, turn: Turn, end: TurnEnd, gone: str | None) -> None
     if turn.stopping is not None or end.is_error or gone is not None:
         keep_answers(d)
     else:
-        # A turn of the agent's own began without the words that a turn before it has left.
+        # A turn that the agent began by itself did not receive the answers left as text.
         d.replies = [reply for reply in d.replies if reply.in_words and turn.origin == "agent"]
 
 
@@ -224,15 +227,15 @@ def finish_turn(
     lost: bool = False,
     processes: list[EndedProcess] | None = None,
 ) -> None:
-    """End a turn: requests, calls, the receipt of a stop, the turn itself, the queue.
+    """Ends a turn: its requests, calls, stop receipt, the turn itself, and the hold of the queue.
 
-    `gone` says why there is no agent any more; then background work ends with the turn.
+    `gone` says why the agent has ended; background work then ends with the turn.
     """
     turn = d.turn
     assert turn is not None
     stopping = turn.stopping
     if stopping is not None and stopping.error is None:
-        end = structs.replace(end, interrupted=True)  # it may have been about to end anyway
+        end = structs.replace(end, interrupted=True)  # even if it was about to end anyway
     close_work(d, end, gone)
     reason = stopping.reason if stopping else gone or "agent"
     if stopping is not None:
@@ -257,7 +260,7 @@ def _tell_interrupted(
     receipt: dict[str, Any] = _NOTHING_DONE,
     processes: list[EndedProcess] | None = None,
 ) -> None:
-    """The receipt of a stop: what was asked for, and what came of it."""
+    """Logs and audits the receipt of a stop: the request and its effect."""
     by = stopping.by if stopping else None
     data: dict[str, Any] = {"reason": reason}
     if stopping is not None:

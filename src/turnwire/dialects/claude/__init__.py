@@ -1,6 +1,6 @@
-"""What Claude Code speaks: its messages, blocks, stream events and control protocol, typed.
+"""The stream-json format of Claude Code: messages, blocks, stream events, control requests.
 
-`decode` reads a line, `ClaudeStreamAdapter` turns lines into normalized events.
+`decode` reads a line; `ClaudeStreamAdapter` turns lines into normalized events.
 """
 
 from turnwire.dialects.claude.adapter import ClaudeStreamAdapter

@@ -1,4 +1,4 @@
-"""Claude's stream in, normalized events out."""
+"""Translates Claude's stream into normalized events."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ _FAILED = frozenset(
 )
 
 
-_BY_A_PERSON = ("human", "user")  # what started a turn, as Claude says it
-_LONGEST_RECEIPT = 1000  # bytes; the answers of other requests can be very long
+_BY_A_PERSON = ("human", "user")  # Claude's values for a turn that a person started
+_LONGEST_RECEIPT = 1000  # bytes; the answers to other requests can be much longer
 
-# Fields of an init that name the message, the session or the process, and say nothing about the
-# agent: they differ at every turn or in every process.
+# Fields of an init that name the message, the session or the process. They say nothing about the
+# agent, and differ in every turn or process.
 _NAMES_IN_INIT = ("uuid", "session_id", "user_message_uuids", "messaging_socket_path")
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
-# What each kind of news is called; an unknown subtype goes by its own name.
+# The subtype of each kind of system event; an unknown subtype keeps its own name.
 _SUBTYPES = {
     kind: str(kind.__struct_config__.tag)
     for kind in get_args(messages.ClaudeMessage)
     if kind is not system.UnknownSystemMessage
 }
 
-# News that is worth telling live but not worth keeping: it is about this very moment, or something
-# that is kept says it better later. Whatever is not listed is kept, an unknown subtype as well.
+# System events that are sent live but not stored: they are only about the moment, or a stored entry
+# says the same later. All others are stored, unknown subtypes included.
 _EPHEMERAL = frozenset(
     [
         "api_retry",
@@ -82,7 +82,7 @@ _EPHEMERAL = frozenset(
 
 
 class ClaudeStreamAdapter(StreamFollower):
-    """Follows one Claude process line by line. Feed it every line, in order, then `finish`."""
+    """Follows one Claude process. Call `feed` for every line in order, then `finish`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self._cost = CostMeter()
         self._plan = Plan()
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
-            # Whatever is not listed below is news about the session.
+            # Any message that is not listed below is a system event.
             **dict.fromkeys(_SUBTYPES, self._system_event),
             **dict.fromkeys(MEANINGS, self._news),
             system.UnknownSystemMessage: self._system_event,
@@ -110,19 +110,19 @@ class ClaudeStreamAdapter(StreamFollower):
         }
 
     def feed(self, line: Line) -> Events:
-        """The events that one line means, in order; often one, sometimes none."""
+        """Returns the events of one line, in order; often one, sometimes none."""
         message = line.message
         return self._handlers[type(message)](message, line)
 
     def feed_all(self, lines: Iterable[Line]) -> Events:
-        """The same for lines that are there together, which is faster."""
+        """Returns the events of several lines. Faster than one call for each."""
         handlers = self._handlers
         return [
             event for line in lines for event in handlers[type(line.message)](line.message, line)
         ]
 
     def finish(self) -> Events:
-        """The stream ended. Whatever is still open ends with it, so that nothing stays half said."""
+        """Ends the stream: ends the open turn and discards all unfinished blocks."""
         out: Events = []
         self._discard_all("stream_ended", out)
         if self._in_turn:
@@ -132,7 +132,7 @@ class ClaudeStreamAdapter(StreamFollower):
         return out
 
     def interrupt_requested(self) -> None:
-        """The host asked for an interrupt; what the CLI says next in the user's name is its own."""
+        """Notes that the host sent an interrupt: the CLI writes the next user message."""
         self._interrupted = True
 
     # --- finished messages --------------------------------------------------------------------
@@ -188,7 +188,7 @@ class ClaudeStreamAdapter(StreamFollower):
         if origin == "user":
             self._woken = False
         out: Events = []
-        if origin == "tool":  # a resumed session begins with the result that it waited for
+        if origin == "tool":  # a resumed session starts with the tool result that it waited for
             self._open_turn(lane, out)
         out.append(
             ev.UserMessage(
@@ -222,7 +222,7 @@ class ClaudeStreamAdapter(StreamFollower):
             return "synthetic"
         if frame.parent_tool_use_id is not None:
             return "agent"
-        # The CLI's leftover of an interrupt is not marked; the interrupt before it gives it away.
+        # The CLI does not mark the message that it writes after an interrupt.
         if self._interrupted and _text(content).startswith("[Request interrupted by user"):
             return "interrupt"
         return "user"
@@ -251,7 +251,7 @@ class ClaudeStreamAdapter(StreamFollower):
 
     def _result(self, result: messages.ResultMessage, line: Line) -> Events:
         if result.uuid is not None and result.uuid == self._last_result:
-            return []  # said twice: a turn ends once
+            return []  # a duplicate: a turn ends only once
         self._last_result = result.uuid
         self._meet(result.session_id)
         out: Events = []
@@ -311,7 +311,7 @@ class ClaudeStreamAdapter(StreamFollower):
         out.append(ev.TurnFailed("claude", self.session_id, None, None, "agent_error", text))
         return out
 
-    # --- what the agent asks ------------------------------------------------------------------
+    # --- requests of the agent ----------------------------------------------------------------
 
     def _control_request(self, frame: control.ControlRequest, line: Line) -> Events:
         match frame.request:
@@ -331,7 +331,7 @@ class ClaudeStreamAdapter(StreamFollower):
                 return [news]
             case control.UnknownControlRequest(original_type=kind):
                 return [self._unknown(f"control_request/{kind}", line)]
-            case _:  # hooks, and what the host itself asks: the host's business
+            case _:  # hooks and requests of the host, which the host handles
                 return []
 
     def _question(
@@ -377,13 +377,13 @@ class ClaudeStreamAdapter(StreamFollower):
     def _withdrawn(self, frame: control.ControlCancelRequest, line: Line) -> Events:
         return [ev.RequestWithdrawn("claude", self.session_id, None, None, frame.request_id)]
 
-    # --- everything around it -----------------------------------------------------------------
+    # --- system events ------------------------------------------------------------------------
 
     def _tool_progress(self, frame: messages.ToolProgress, line: Line) -> Events:
         self._meet(frame.session_id)
         tool_use_id, parent = frame.tool_use_id, frame.parent_tool_use_id
         if parent is not None and tool_use_id.startswith(f"{parent}-heartbeat-"):
-            tool_use_id, parent = parent, None  # not a sub-agent: the tool's own sign of life
+            tool_use_id, parent = parent, None  # a heartbeat of the tool, not a sub-agent
         return [
             ev.ToolProgress(
                 "claude",
@@ -433,7 +433,8 @@ class ClaudeStreamAdapter(StreamFollower):
 
     def _news(self, message: Any, line: Line) -> Events:
         if type(message) is system.TaskNotification:
-            self._woken = not self._in_turn  # a turn that begins now reports what it has found
+            # A turn that starts now reports the result of this task.
+            self._woken = not self._in_turn
         self._meet(message.session_id)
         kind, more = MEANINGS[type(message)](message)
         subtype = _SUBTYPES[type(message)]
@@ -441,7 +442,7 @@ class ClaudeStreamAdapter(StreamFollower):
         return [kind(*ids, subtype, Raw(line.raw), subtype in _EPHEMERAL, **more)]
 
     def whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
-        """A request names only the sub-agent; its lane knows under which tool call it runs."""
+        """Finds the tool call of a sub-agent: a request names only the sub-agent."""
         for lane in self._lanes.values():
             if lane.agent_id == agent_id:
                 return "claude", self.session_id, lane.parent, agent_id
@@ -449,7 +450,7 @@ class ClaudeStreamAdapter(StreamFollower):
 
 
 def _digest(init: bytes) -> str | None:
-    """Returns the digest of all that an init says about the agent; None if it is nested too deeply."""
+    """Returns the digest of an init's facts about the agent; None if it is nested too deeply."""
     try:
         fields = _decode_fields(init)
     except RecursionError:
@@ -464,15 +465,15 @@ def _text(content: list[ContentBlock]) -> str:
 
 
 def _belongs(state: MessageState, message_id: str | None) -> bool:
-    """Whether an assistant frame is about this message although their ids differ.
+    """Returns whether an assistant frame belongs to this message although their ids differ.
 
-    A frame without an id, or a message without one, belongs together while streamed blocks wait.
+    If either has no id, they belong together as long as streamed blocks are unconfirmed.
     """
     return (message_id is None or not state.has_own_id) and state.waits()
 
 
 def _mcp_question(message: Any) -> control.CanUseTool | None:
-    """A call of the host's own request_input tool; it carries the tool_use id in its `_meta`."""
+    """Reads a call of the host's own request_input tool; `_meta` holds the tool_use id."""
     params = message.get("params") if isinstance(message, dict) else None
     if not isinstance(params, dict) or message.get("method") != "tools/call":
         return None
@@ -485,7 +486,7 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
 
 
 def _is_interrupt_receipt(response: Raw | UnsetType) -> bool:
-    """Nobody here knows which request this answers, but only this one says what still waits."""
+    """Returns whether an answer is the one to an interrupt: only it lists queued prompts."""
     try:
         return isinstance(read_answer(control.Interrupt, response), InterruptReceipt)
     except msgspec.ValidationError:

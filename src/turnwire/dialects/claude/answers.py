@@ -1,4 +1,4 @@
-"""What is in the answer to a control request. It depends on the request, so whoever asked reads it.
+"""The typed answers to control requests. Their type depends on the request.
 
 read_answer(SetModel, outcome.response) -> SetModelAnswer
 """
@@ -42,14 +42,14 @@ class _Answer(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
 
 
 class NoAnswer(_Answer, frozen=True):
-    """It was done; there is nothing more to say."""
+    """An answer without content."""
 
 
-# --- the agent answers the host ---------------------------------------------------------------
+# --- answers of the agent to the host ---------------------------------------------------------
 
 
 class Named(_Answer, frozen=True):
-    """A slash command or a sub-agent there is."""
+    """A slash command or a sub-agent."""
 
     name: str = ""
     description: str | None = None
@@ -58,7 +58,7 @@ class Named(_Answer, frozen=True):
 
 
 class ModelChoice(_Answer, frozen=True):
-    """A model that may be chosen."""
+    """An available model."""
 
     value: str = ""
     display_name: str | None = None
@@ -77,7 +77,7 @@ class InitializeAnswer(
         "session_state": "session_state",
     },
 ):
-    """What the agent is and offers."""
+    """The description of the agent and its features."""
 
     commands: list[Named] = []
     agents: list[Named] = []
@@ -88,36 +88,36 @@ class InitializeAnswer(
     current_permission_mode: str | None = None
     session_state: str | None = None
     capabilities: list[str] = []
-    pid: int | None = None  # the agent's process
+    pid: int | None = None  # of the agent's process
     account: Any = None
 
 
 class InterruptReceipt(_Answer, frozen=True, rename={"still_queued": "still_queued"}):
-    """The interrupt was taken; prompts that still wait are named."""
+    """The interrupt was accepted; lists the prompts that are still queued."""
 
     still_queued: list[Any]
 
 
 class SetModelAnswer(_Answer, frozen=True):
-    """The model from now on."""
+    """The new model."""
 
     model: str | None = None
 
 
 class SetPermissionModeAnswer(_Answer, frozen=True):
-    """The permission mode from now on."""
+    """The new permission mode."""
 
     mode: str | None = None
 
 
 class McpStatusAnswer(_Answer, frozen=True):
-    """How each MCP server is."""
+    """The status of each MCP server."""
 
     mcp_servers: list[Any] = []
 
 
 class ContextCategory(_Answer, frozen=True):
-    """What takes up a part of the context."""
+    """A category of the context's content."""
 
     name: str = ""
     tokens: int = 0
@@ -125,7 +125,7 @@ class ContextCategory(_Answer, frozen=True):
 
 
 class ContextUsageAnswer(_Answer, frozen=True):
-    """How full the context is."""
+    """The use of the context."""
 
     categories: list[ContextCategory] = []
     total_tokens: int | None = None
@@ -135,7 +135,7 @@ class ContextUsageAnswer(_Answer, frozen=True):
 
 
 class RewindFilesAnswer(_Answer, frozen=True):
-    """What became of the files."""
+    """The result of restoring files."""
 
     can_rewind: bool | None = None
     error: str | None = None
@@ -143,24 +143,24 @@ class RewindFilesAnswer(_Answer, frozen=True):
 
 
 class SessionCostAnswer(_Answer, frozen=True):
-    """The cost so far, in words."""
+    """The cost so far, as text."""
 
     text: str | None = None
 
 
 class SettingsAnswer(_Answer, frozen=True):
-    """The settings that hold, and where they come from."""
+    """The effective settings and their sources."""
 
     effective: Any = None
     sources: list[Any] = []
     applied: Any = None
 
 
-# --- the host answers the agent ---------------------------------------------------------------
+# --- answers of the host to the agent ---------------------------------------------------------
 
 
 class HookOutput(_Answer, frozen=True):
-    """What a hook decides about the event it was called for."""
+    """The decision of a hook about its event."""
 
     hook_event_name: str | None = None
     permission_decision: str | None = None  # allow, deny, ask or defer
@@ -170,7 +170,7 @@ class HookOutput(_Answer, frozen=True):
 
 
 class HookAnswer(_Answer, frozen=True, rename={"hook_specific_output": "hookSpecificOutput"}):
-    """What a hook says."""
+    """The output of a hook."""
 
     hook_specific_output: HookOutput | None = None
     decision: str | None = None  # block
@@ -178,14 +178,14 @@ class HookAnswer(_Answer, frozen=True, rename={"hook_specific_output": "hookSpec
 
 
 class ElicitationAnswer(_Answer, frozen=True):
-    """What a person says to an MCP server."""
+    """The answer of a person to an MCP server."""
 
     action: str  # accept, decline or cancel
-    content: dict[str, Any] | None = None  # accept: the form's fields
+    content: dict[str, Any] | None = None  # accept: the fields of the form
 
 
 class DialogAnswer(_Answer, frozen=True):
-    """What a person did with a dialog."""
+    """The answer of a person to a dialog."""
 
     behavior: str  # completed or cancelled
     result: Any = None
@@ -216,7 +216,7 @@ Answer: TypeAlias = (
     | control.PermissionDeny
 )
 
-# What answers each request; a request that is not here is answered with nothing in particular.
+# The type of each request's answer; other requests have an answer without content.
 ANSWERS: dict[type[Struct], Any] = {
     control.Initialize: InitializeAnswer,
     control.Interrupt: InterruptReceipt,
@@ -236,7 +236,7 @@ ANSWERS: dict[type[Struct], Any] = {
 
 
 def read_answer(request: type[Struct], response: Raw | UnsetType) -> Answer:
-    """The answer to a request of this type. Raises msgspec.ValidationError where it is not one."""
+    """Returns the answer to a request of this type. Raises msgspec.ValidationError."""
     raw = b"{}" if isinstance(response, UnsetType) else response
     answer: Answer = msgspec.json.decode(raw, type=ANSWERS.get(request, NoAnswer))
     return answer

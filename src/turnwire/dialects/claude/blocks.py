@@ -1,4 +1,4 @@
-"""Content blocks as the Messages API and Claude Code write them."""
+"""The content blocks of the Messages API and of Claude Code."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
 
 
 class TextBlock(_Block, frozen=True, tag="text"):
-    """Words."""
+    """Text."""
 
     text: str = ""
     citations: list[Any] | None = None
 
 
 class ThinkingBlock(_Block, frozen=True, tag="thinking"):
-    """Reasoning, with the signature that proves where it came from."""
+    """Reasoning, with a signature that proves its origin."""
 
     thinking: str = ""
     signature: str | None = None
 
 
 class RedactedThinkingBlock(_Block, frozen=True, tag="redacted_thinking"):
-    """Reasoning nobody may read, to be handed back as it is."""
+    """Encrypted reasoning: can be sent back to the model, but not read."""
 
-    data: str = ""  # sealed
+    data: str = ""  # encrypted
 
 
 class ToolUseBlock(_Block, frozen=True, tag="tool_use"):
-    """A call of a tool."""
+    """A tool call."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class ToolUseBlock(_Block, frozen=True, tag="tool_use"):
 
 
 class ServerToolUseBlock(_Block, frozen=True, tag="server_tool_use"):
-    """A call of a tool that the model's provider runs."""
+    """A tool call that the model's provider executes."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ class ServerToolUseBlock(_Block, frozen=True, tag="server_tool_use"):
 
 
 class McpToolUseBlock(_Block, frozen=True, tag="mcp_tool_use"):
-    """A call of a tool on an MCP server that the model's provider talks to."""
+    """A tool call that the model's provider sends to an MCP server."""
 
     id: str
     name: str
@@ -82,7 +82,7 @@ class McpToolUseBlock(_Block, frozen=True, tag="mcp_tool_use"):
 
 
 class ToolResultBlock(_Block, frozen=True, tag="tool_result"):
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     tool_use_id: str
     content: Any = None
@@ -90,7 +90,7 @@ class ToolResultBlock(_Block, frozen=True, tag="tool_result"):
 
 
 class ServerToolResultBlock(_Block, frozen=True, tag=False):
-    """What a tool of the model's provider gave back; one type of it for each kind of tool."""
+    """The result of a tool of the model's provider; each tool has its own type."""
 
     tool_use_id: str
     content: Any = None
@@ -98,33 +98,33 @@ class ServerToolResultBlock(_Block, frozen=True, tag=False):
 
 
 class WebSearchToolResultBlock(ServerToolResultBlock, frozen=True, tag="web_search_tool_result"):
-    """Pages found."""
+    """The result of a web search."""
 
 
 class WebFetchToolResultBlock(ServerToolResultBlock, frozen=True, tag="web_fetch_tool_result"):
-    """A page read."""
+    """The content of a web page."""
 
 
 class CodeExecutionToolResultBlock(
     ServerToolResultBlock, frozen=True, tag="code_execution_tool_result"
 ):
-    """A program run."""
+    """The result of a program."""
 
 
 class BashCodeExecutionToolResultBlock(
     ServerToolResultBlock, frozen=True, tag="bash_code_execution_tool_result"
 ):
-    """A command run in the provider's sandbox."""
+    """The result of a command in the provider's sandbox."""
 
 
 class TextEditorCodeExecutionToolResultBlock(
     ServerToolResultBlock, frozen=True, tag="text_editor_code_execution_tool_result"
 ):
-    """A file edited in the provider's sandbox."""
+    """The result of an edit in the provider's sandbox."""
 
 
 class ToolSearchToolResultBlock(ServerToolResultBlock, frozen=True, tag="tool_search_tool_result"):
-    """Tools found."""
+    """The result of a search for tools."""
 
 
 class AdvisorToolResultBlock(ServerToolResultBlock, frozen=True, tag="advisor_tool_result"):
@@ -132,11 +132,11 @@ class AdvisorToolResultBlock(ServerToolResultBlock, frozen=True, tag="advisor_to
 
 
 class McpToolResultBlock(ServerToolResultBlock, frozen=True, tag="mcp_tool_result"):
-    """What an MCP tool gave back to the provider."""
+    """The result of an MCP tool that the provider called."""
 
 
 class ImageSource(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where a picture is."""
+    """The source of an image."""
 
     type: str = ""
     media_type: str | None = None
@@ -145,13 +145,13 @@ class ImageSource(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ImageBlock(_Block, frozen=True, tag="image"):
-    """A picture."""
+    """An image."""
 
     source: ImageSource
 
 
 class DocumentBlock(_Block, frozen=True, tag="document"):
-    """A document given to the model."""
+    """A document for the model."""
 
     source: Any = None
     title: str | None = None

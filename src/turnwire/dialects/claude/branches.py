@@ -1,4 +1,4 @@
-"""The tree of messages of a session as one story: a branch of it, with its sub-agents."""
+"""Selects one branch of a session's tree of messages, and orders it with its sub-agents."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _OF_A_TURN = ("told", "result", "stopped")
 
 
 class Voice(Struct, frozen=True):
-    """Who speaks: the agent itself, or a sub-agent under a tool call."""
+    """The records of one speaker: the agent itself, or a sub-agent under a tool call."""
 
     records: list[Record]
     call: str | None = None
 
     def calls(self) -> Iterator[str]:
-        """The calls that are made in it."""
+        """Returns the tool calls in these records."""
         return (call for record in self.records for call in record.calls)
 
 
 def branch(records: Iterable[Record], leaf: str | None = None) -> list[Record]:
-    """The way from the beginning to the newest record, or to the named one; in the file's order.
+    """Returns the records from the start to the newest record, or to `leaf`, in the file's order.
 
-    Tools that were called together answer side by side in the tree, so a message is taken whole, and
-    every call with its result. Raises KeyError where there is no such record.
+    Parallel tool calls have sibling results in the tree, so the branch includes whole messages, and
+    every call with its result. Raises KeyError if `leaf` does not exist.
     """
     main = [record for record in records if not record.is_side]
     by_uuid = {record.uuid: record for record in main}
@@ -42,16 +42,16 @@ def branch(records: Iterable[Record], leaf: str | None = None) -> list[Record]:
         way[here.uuid] = here
         if here.parent is None:
             break
-        # Where the parent cannot be read, what stands before it in the file is what came before.
+        # If the parent is unreadable, use the record before this one in the file.
         here = by_uuid.get(here.parent) or before.get(here.uuid)
     end = by_uuid[leaf].number if leaf is not None else None
     return [each for each in _whole(main, way) if end is None or each.number <= end]
 
 
 def end_of_turn(records: Iterable[Record], uuid: str) -> str:
-    """The last message of the turn that a message belongs to, on its branch."""
+    """Returns the last message of the turn that a message belongs to, on its branch."""
     below: dict[str | None, Record] = {}
-    for record in records:  # the newest of those that follow the same one
+    for record in records:  # of several children the newest counts
         if not record.is_side and record.kind not in ("said", "begun"):
             below[record.parent] = record
     last, here = uuid, below.pop(uuid, None)
@@ -77,10 +77,10 @@ def _whole(main: list[Record], way: dict[str, Record]) -> list[Record]:
 def voices_in(
     records: Sequence[Record], others: Mapping[str, Sequence[Record]], calls: Mapping[str, str]
 ) -> list[Voice]:
-    """The sub-agents of a session.
+    """Returns the sub-agents of a session.
 
-    They speak in its own file, as they used to, or in `others`: by agent, a file each. `calls` says
-    whose call started an agent, where that is written down; else it is found out.
+    Their records are in the session's file (older versions), or in `others`, one file for each
+    agent. `calls` has the tool call that started an agent, if it is known. Otherwise it is derived.
     """
     told = {**_started(records), **calls}
     for each in others.values():
@@ -108,19 +108,19 @@ def voices_in(
 def story(
     records: Iterable[Record], main: Sequence[Record], voices: Sequence[Voice]
 ) -> list[tuple[Record, str | None]]:
-    """What happened, in order, with the call that each is said under.
+    """Returns the records of a branch and its sub-agents in order, each with its tool call.
 
-    `main` is a branch of `records`: who was called on another one is not part of the story.
+    `main` is a branch of `records`. Sub-agents that another branch called are left out.
     """
-    made: dict[str | None, tuple[int, int]] = {}  # by call: when it was made, and how deep
+    made: dict[str | None, tuple[int, int]] = {}  # call -> time and depth
     items = _timed(Voice(list(main)), 0, (0, 0), made)
-    elsewhere = {call for r in records if not r.is_side for call in r.calls} - made.keys()
+    other_calls = {call for r in records if not r.is_side for call in r.calls} - made.keys()
     order = _Order(voices)
     order.know(made)
-    order.know(elsewhere)
+    order.know(other_calls)
     for number, voice in enumerate(order, 1):
-        if voice.call in elsewhere:
-            elsewhere.update(voice.calls())
+        if voice.call in other_calls:
+            other_calls.update(voice.calls())
         else:
             items += _timed(voice, number, made.get(voice.call, (0, 1)), made)
         order.know(voice.calls())
@@ -129,17 +129,17 @@ def story(
 
 
 class _Order:
-    """Voices, those first whose call is known: another's call may be in them. Else as they stand."""
+    """Yields the voices whose call is known first, because they may contain the calls of others."""
 
     def __init__(self, voices: Sequence[Voice]) -> None:
         self._left = dict(enumerate(voices))
         self._known: list[int] = []  # a heap
-        self._unknown: dict[str | None, list[int]] = {}  # by call
+        self._unknown: dict[str | None, list[int]] = {}  # call -> voices
         for place, voice in self._left.items():
             self._unknown.setdefault(voice.call, []).append(place)
 
     def know(self, calls: Iterable[str | None]) -> None:
-        """These calls are known from now on."""
+        """Marks these calls as known."""
         for call in calls:
             for place in self._unknown.pop(call, ()):
                 heappush(self._known, place)
@@ -148,17 +148,17 @@ class _Order:
         while self._left:
             place = heappop(self._known) if self._known else next(iter(self._left))
             voice = self._left.pop(place, None)
-            if voice is not None:  # else it came before its call was known
+            if voice is not None:  # else: yielded before its call was known
                 yield voice
 
 
-_Place: TypeAlias = tuple[int, int, int, int]  # time, depth, voice, and place in that
+_Place: TypeAlias = tuple[int, int, int, int]  # time, depth, voice, and position in the voice
 
 
 def _timed(
     voice: Voice, number: int, since: tuple[int, int], made: dict[str | None, tuple[int, int]]
 ) -> list[tuple[_Place, Record, str | None]]:
-    """Each with its place. What has no time, or an earlier one, comes with what is before it."""
+    """Returns the records with sort keys. A record without a later time keeps the last one."""
     now, depth = since
     out: list[tuple[_Place, Record, str | None]] = []
     for place, record in enumerate(voice.records):
@@ -170,7 +170,7 @@ def _timed(
 
 
 def _started(records: Iterable[Record]) -> dict[str, str]:
-    """By agent: the call that started it, as its result tells."""
+    """Returns the call that started each agent, as the results of the calls tell."""
     found: dict[str, str] = {}
     for record in records:
         match record.data.get("toolUseResult"), record.answered:
@@ -182,7 +182,7 @@ def _started(records: Iterable[Record]) -> dict[str, str]:
 
 
 def _prompts(record: Record) -> Iterator[tuple[str, str]]:
-    """The calls of a record that have a prompt, which is the first thing said to a sub-agent."""
+    """Yields the calls with a prompt, which is the first message to a sub-agent."""
     message = record.data.get("message")
     content = message.get("content") if isinstance(message, dict) and record.calls else None
     for block in content if isinstance(content, list) else ():
@@ -202,7 +202,7 @@ def _words(record: Record) -> str | None:
 
 
 def title_of(titles: Iterable[Title], records: Iterable[Record]) -> str | None:
-    """What a person called it, or the program; the newest of each."""
+    """Returns the newest title by a person, else by the program, else the summary."""
     names = {record.uuid for record in records}
     found = {t.kind: t.text for t in titles if t.leaf is None or t.leaf in names}
     return found.get("custom-title") or found.get("ai-title") or found.get("summary")

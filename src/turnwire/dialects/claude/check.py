@@ -1,7 +1,7 @@
-"""Checks what a Claude process sends against the rules of its own protocol, line by line.
+"""Checks the stream of a Claude process against the rules of its protocol, line by line.
 
-The adapter forgives much, because a conversation must go on. This one forgives nothing that the
-real CLI does not do, and says which rule was broken where.
+The adapter tolerates many faults, because a conversation must go on. This check tolerates only what
+the real CLI does, and reports each broken rule with its line.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ __all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport"]
 
 RULES = {
     "bad_line": "Every line is a JSON object.",
-    "message_not_started": "A stream event speaks of a message that has started.",
-    "message_started_twice": "A message starts once, before anything is said of it.",
-    "message_stopped": "No stream event comes for a message that has stopped.",
+    "message_not_started": "A stream event belongs to a message that has started.",
+    "message_started_twice": "A message starts only once, before its other events.",
+    "message_stopped": "A message that has stopped gets no more stream events.",
     "block_not_started": "A delta or a stop belongs to a block that has started.",
-    "block_started_twice": "A block starts once.",
-    "block_stopped": "No delta or stop comes for a block that has stopped.",
-    "block_left_open": "Every block stops before its message does, unless it is abandoned.",
-    "block_differs": "A finished text, thought or provider's tool call is what was streamed.",
-    "tool_id_reused": "A tool_use id names one call.",
-    "result_repeated": "A tool call has one result.",
-    "result_without_call": "A tool result answers a call.",
-    "cancel_without_request": "Only a request that was made can be cancelled.",
-    "result_index_backwards": "A process counts its results upwards.",
-    "cost_backwards": "What a session has cost does not shrink while its process runs.",
+    "block_started_twice": "A block starts only once.",
+    "block_stopped": "A block that has stopped gets no delta or stop.",
+    "block_left_open": "Every block stops before its message, unless it is abandoned.",
+    "block_differs": "A finished text, thinking or provider's tool call equals its streamed pieces.",
+    "tool_id_reused": "A tool_use id is unique.",
+    "result_repeated": "A tool call has only one result.",
+    "result_without_call": "A tool result belongs to a call.",
+    "cancel_without_request": "Only an existing request can be cancelled.",
+    "result_index_backwards": "The result_index of a process grows.",
+    "cost_backwards": "The cost of a session does not shrink while its process runs.",
 }
-"""Every rule by the code of its violation."""
+"""The rules by the codes of their violations."""
 
 _CALLS = (blocks.ToolUseBlock, blocks.ServerToolUseBlock, blocks.McpToolUseBlock)
 _RESULTS = (blocks.ToolResultBlock, blocks.ServerToolResultBlock)
 
 
 class OpenTool(Struct, frozen=True, gc=False):
-    """A tool call that got no result. That is allowed: the turn may have been cut short."""
+    """A tool call without a result. That is allowed, because a turn can be interrupted."""
 
     id: str
     name: str
@@ -51,26 +51,26 @@ class OpenTool(Struct, frozen=True, gc=False):
 
 
 class StreamReport(Struct, frozen=True, gc=False):
-    """What was in a stream. `lines` is always `typed` + `unknown` + `errors`."""
+    """The report on a stream. `lines` is always `typed` + `unknown` + `errors`."""
 
     lines: int
-    typed: int  # lines understood to the last known field
-    unknown: int  # lines in which something was not known
-    errors: int  # lines that are no JSON objects
+    typed: int  # lines with only known types and fields
+    unknown: int  # lines with unknown types or fields
+    errors: int  # lines that are not JSON objects
     messages: int  # messages of the model and to the model
     blocks: int  # finished blocks in them
     tools: int  # tool calls
-    inputs_rewritten: int  # calls whose finished input is not what the model streamed; allowed
-    unknown_kinds: dict[str, int]  # how often, by name
+    inputs_rewritten: int  # calls whose finished input differs from the streamed one; allowed
+    unknown_kinds: dict[str, int]  # name -> number of lines
     open_tools: list[OpenTool]
     violation_count: int
-    violations: list[Violation]  # the first of them
+    violations: list[Violation]  # only the first violations
 
 
 class StreamCheck:
-    """Feed it every line of a recording, in order, then read the `report`.
+    """Checks a recording: call `feed` for every line in order, then read `report`.
 
-    A recording may hold several processes one after the other, and may begin in the middle of one.
+    A recording may hold several processes in sequence, and may start in the middle of one.
     """
 
     def __init__(self) -> None:
@@ -79,13 +79,13 @@ class StreamCheck:
         self._unknown_kinds: Counter[str] = Counter()
         self._violations = Violations()
         self._open: dict[str, OpenTool] = {}
-        self._known_calls: set[str] = set()  # of all processes: a later one may answer them
+        self._known_calls: set[str] = set()  # of all processes: a later one may have the results
         self._requests: set[str] = set()
         self._start_seen = False
         self._new_process()
 
     def _new_process(self) -> None:
-        """What one process says of itself does not hold for the next."""
+        """Forgets what is only valid for one process."""
         self._voices: dict[str | None, _Voice] = {}
         self._calls: dict[str, _Call] = {}
         self._answers: dict[str, str | None] = {}  # call id -> uuid of the frame with its result
@@ -93,13 +93,13 @@ class StreamCheck:
         self._shook_hands = False
         self._last_index: int | None = None
         self._last_cost: float | None = None
-        self._session: str | None = None  # of the last result
+        self._session: str | None = None  # the session of the last result
         self._init_since_result = False
 
-    # --- in and out ---------------------------------------------------------------------------
+    # --- input and report ---------------------------------------------------------------------
 
     def feed(self, line: Line | BadLine, *, from_host: bool = False) -> None:
-        """One line more. Those of the host are counted but not judged: the rules are the agent's."""
+        """Takes one line. Only counts a line of the host: the rules are for the agent."""
         self._lines += 1
         if isinstance(line, BadLine):
             self._errors += 1
@@ -132,11 +132,11 @@ class StreamCheck:
                     self._start_seen = self._shook_hands = True
 
     def violation(self, code: str, line: int, message: str) -> None:
-        """Note a broken rule. Only the first ones are kept, all are counted."""
+        """Counts a violation. Stores only the first ones."""
         self._violations.add(code, line, message)
 
     def report(self) -> StreamReport:
-        """All there is to say about the lines so far."""
+        """Returns the report on the lines so far."""
         return StreamReport(
             self._lines,
             self._lines - self._unknown - self._errors,
@@ -155,9 +155,9 @@ class StreamCheck:
     # --- processes and turns ------------------------------------------------------------------
 
     def _init(self) -> None:
-        """A turn begins. In the middle of another, or after a handshake, a new process begins it.
+        """Starts a turn: in a new process, if a turn is open or a handshake came before.
 
-        A handshake alone proves nothing: a host that reconnects may shake hands again.
+        A handshake alone proves nothing: a host that reconnects may repeat it.
         """
         if self._in_turn or self._shook_hands:
             self._new_process()
@@ -169,8 +169,8 @@ class StreamCheck:
             result.session_id != self._session
         )
         if index == 0 or is_other or (index is None and self._init_since_result):
-            # Another session, or a new process. Without an index that is only possible, so give it
-            # the benefit.
+            # A different session or a new process. Without an index this is a guess in favour of
+            # the agent.
             self._last_index = self._last_cost = None
         self._session = result.session_id or self._session
         if index is not None and self._last_index is not None and index <= self._last_index:
@@ -226,12 +226,12 @@ class StreamCheck:
         last = voice.message
         if last is not None and last.id is not None and last.id == message_id:
             self.violation("message_started_twice", line.number, last.name)
-        # A message that did not stop was abandoned: the CLI asks the model again after an error.
+        # A message that did not stop was abandoned: the CLI retries after an error of the API.
         message = self._new_message(voice, message_id)
         voice.heard_from_start = True
         for index, block in enumerate(body.content if isinstance(body.content, list) else ()):
             message.blocks[index] = _Block(block, exact=not line.unknown)
-            message.blocks[index].stopped = True  # it came whole
+            message.blocks[index].stopped = True  # the whole block came at once
 
     def _message_of(
         self, frame: messages.StreamEvent, voice: _Voice, line: Line
@@ -246,10 +246,10 @@ class StreamCheck:
         if voice.before is not None and named == voice.before.id:
             if voice.before.stopped:
                 self.violation("message_stopped", line.number, said)
-            return None  # else: the last words of a message that was abandoned
+            return None  # else: a late event of an abandoned message
         self.violation("message_not_started", line.number, said)
         message = self._new_message(voice, named)
-        message.cut = True  # said once: its blocks need not have started either
+        message.cut = True  # report it once: its blocks have not started either
         return message
 
     def _block_of(self, message: _Message, index: int, what: str, line: Line) -> _Block | None:
@@ -279,15 +279,15 @@ class StreamCheck:
         body = frame.message or stream.ApiMessage()
         message = voice.message_named(body.id)
         if message is None:
-            # It begins here, and if something came before it that was heard, nothing was missed.
+            # If an earlier message of this voice was recorded, no start is missing.
             voice.heard_from_start |= voice.message is not None or self._is_followed(frame)
             message = self._new_message(voice, body.id)
         if frame.uuid is not None:
             if frame.uuid in message.frames:
-                return  # the same frame again
+                return  # a repeat of the frame
             message.frames.add(frame.uuid)
         content = _content(body)
-        # The whole message may be said once more after its blocks were said one by one.
+        # The CLI may repeat the whole message after it has sent the blocks one by one.
         again = message.said() if len(content) > 1 else []
         for finished in content:
             if finished in again:
@@ -302,20 +302,20 @@ class StreamCheck:
             if index is not None:
                 block = message.blocks[index]
                 block.finished = finished
-                # An interrupt cuts the finished block where the person stopped listening.
+                # An interrupt can cut the finished block short.
                 block.exact = block.exact and not frame.aborted and not line.unknown
                 if block.stopped:
                     self._compare(message, index, block, line)
 
     def _compare(self, message: _Message, index: int, block: _Block, line: Line) -> None:
-        """Once a block has both stopped and been said in whole, the two must agree."""
+        """Compares a block that has both stopped and finished: the two must be equal."""
         if block.finished is None or not block.exact:
             return
         difference = block.difference()
-        block.pieces.clear()  # said and done: a long sub-agent need not keep them
+        block.pieces.clear()  # not needed any more: saves memory in a long sub-agent
         if difference and isinstance(block.finished, blocks.ToolUseBlock):
-            # The CLI tidies what the model wrote for its own tools before it says it in whole:
-            # `cd` to where it is anyway goes, defaults come, numbers in quotes lose them.
+            # The CLI normalizes the input of its own tools: it drops a redundant `cd`, adds
+            # defaults, and converts numbers in quotes.
             self._inputs_rewritten += 1
         elif difference:
             self.violation("block_differs", line.number, f"{message.place(index)}: {difference}")
@@ -336,7 +336,7 @@ class StreamCheck:
         message: _Message,
         line: Line,
     ) -> None:
-        # A hash stands for the input: a long process makes many calls, some with large inputs.
+        # Stores a hash of the input: a long process makes many calls, some with large inputs.
         call = _Call(message.id, block.name, hash(msgspec.json.encode(block.input)))
         before = self._calls.setdefault(block.id, call)
         if before is call:
@@ -344,7 +344,7 @@ class StreamCheck:
             self._known_calls.add(block.id)
             self._open[block.id] = OpenTool(block.id, block.name, line.number)
         elif before != call:
-            said = f"{block.id} names a call of {before.name} and another of {block.name}"
+            said = f"{block.id} is the id of a call of {before.name} and of another of {block.name}"
             self.violation("tool_id_reused", line.number, said)
 
     def _answer(
@@ -361,13 +361,13 @@ class StreamCheck:
                 self.violation("result_repeated", line.number, f"tool call {call_id}")
             return
         self._answers[call_id] = uuid
-        # A resumed session answers calls that were made before this recording. It does so before
-        # the model speaks again, so once the model was heard, its calls are known.
+        # A resumed session sends results of calls from before this recording, but only before the
+        # model speaks again. After that, all calls are known.
         if voice.heard_from_start and call_id not in self._known_calls:
             self.violation("result_without_call", line.number, f"tool call {call_id}")
 
     def _note_call_of(self, frame: control.ControlRequest) -> None:
-        """A request about a call proves the call, even where a sub-agent's messages are not sent."""
+        """Notes the call that a request names: a sub-agent's messages may be missing."""
         call_id = getattr(frame.request, "tool_use_id", None)
         if call_id is not None:
             self._known_calls.add(call_id)
@@ -386,12 +386,12 @@ class StreamCheck:
         return voice.message
 
     def _is_followed(self, frame: messages.AssistantMessage) -> bool:
-        """Whether the recording has this voice from its first word."""
+        """Returns whether the recording has this voice from its start."""
         parent = frame.parent_tool_use_id
         return self._start_seen if parent is None else parent in self._calls
 
 
-# --- what it remembers ------------------------------------------------------------------------
+# --- state ------------------------------------------------------------------------------------
 
 
 class _Call(Struct, frozen=True, gc=False):
@@ -408,10 +408,10 @@ class _Voice:
     def __init__(self) -> None:
         self.message: _Message | None = None
         self.before: _Message | None = None  # the message before that one
-        self.heard_from_start = False  # since some message on, nothing was missed
+        self.heard_from_start = False  # from some message on, nothing is missing
 
     def message_named(self, message_id: str | None) -> _Message | None:
-        """The message a finished block belongs to, if it has begun."""
+        """Returns the message of a finished block, if it has started."""
         for message in (self.message, self.before):
             if message is not None and (message_id is None or message.id in (None, message_id)):
                 return message
@@ -419,32 +419,32 @@ class _Voice:
 
 
 class _Message:
-    """A model message as far as it has come."""
+    """A model message and its blocks so far."""
 
     __slots__ = ("blocks", "cut", "frames", "id", "stopped")
 
     def __init__(self, message_id: str | None) -> None:
         self.id = message_id
         self.blocks: dict[int, _Block] = {}
-        self.frames: set[str] = set()  # uuids of the frames that said finished blocks
+        self.frames: set[str] = set()  # uuids of the frames with finished blocks
         self.stopped = False
-        self.cut = False  # its beginning is missing
+        self.cut = False  # its start is missing
 
     @property
     def name(self) -> str:
-        """For a person."""
+        """Returns a name for people."""
         return f"message {self.id or '(no id)'}"
 
     def place(self, index: int) -> str:
-        """One of its blocks, for a person."""
+        """Returns a name of one of its blocks for people."""
         return f"block {index} of {self.name}"
 
     def said(self) -> list[blocks.ClaudeBlock]:
-        """The streamed blocks that have been said finished."""
+        """Returns the streamed blocks that have been finished."""
         return [b.finished for b in self.blocks.values() if b.finished is not None]
 
     def waiting(self, finished: blocks.ClaudeBlock) -> int | None:
-        """The streamed block that a finished one completes."""
+        """Returns the index of the streamed block that a finished one completes."""
         for index, block in self.blocks.items():
             if block.finished is None and block.may_become(finished):
                 return index
@@ -452,19 +452,19 @@ class _Message:
 
 
 class _Block:
-    """A streamed block as far as it has come."""
+    """A streamed block and its pieces so far."""
 
     __slots__ = ("exact", "finished", "pieces", "start", "stopped")
 
     def __init__(self, start: blocks.ClaudeBlock | None, *, exact: bool) -> None:
-        self.start = start  # None: never seen
+        self.start = start  # None: missing
         self.pieces: list[str] = []
         self.stopped = False
         self.finished: blocks.ClaudeBlock | None = None
-        self.exact = exact  # everything of it was understood, so it can be compared
+        self.exact = exact  # all its fields are known, so it can be compared
 
     def grow(self, delta: stream.Delta, *, exact: bool) -> None:
-        """Add a delta."""
+        """Adds a delta."""
         self.exact = self.exact and exact
         match delta:
             case stream.TextDelta(text=piece):
@@ -477,13 +477,13 @@ class _Block:
                 pass
 
     def may_become(self, finished: blocks.ClaudeBlock) -> bool:
-        """Whether the finished block can be this one."""
+        """Returns whether this block can become the finished one."""
         if isinstance(self.start, _CALLS) and isinstance(finished, _CALLS):
             return self.start.id == finished.id
         return type(self.start) is type(finished)
 
     def difference(self) -> str | None:
-        """What the finished block says otherwise, or None."""
+        """Returns how the finished block differs; None if it is equal."""
         grown = "".join(self.pieces)
         match self.start, self.finished:
             case blocks.TextBlock() as start, blocks.TextBlock() as finished:
@@ -502,8 +502,10 @@ class _Block:
                     streamed: Any = msgspec.json.decode(grown) if grown else start.input
                     same = streamed == finished.input
                 except (msgspec.DecodeError, RecursionError):
-                    return None  # the model was cut off in mid-input; nobody can say what it meant
-                return None if same else f"the streamed input is not the finished one: {grown[:80]}"
+                    return None  # the model was cut off inside the input, so it cannot be compared
+                return (
+                    None if same else f"the finished input differs from the streamed: {grown[:80]}"
+                )
             case _:
                 return None
 
@@ -513,7 +515,7 @@ def _difference(streamed: str, finished: str) -> str | None:
         return None
     pairs = enumerate(zip(streamed, finished, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(streamed), len(finished)))
-    return f"{len(streamed)} characters streamed, {len(finished)} finished, not alike from {at} on"
+    return f"{len(streamed)} characters streamed, {len(finished)} finished, different from {at} on"
 
 
 def _content(message: stream.ApiMessage) -> list[blocks.ClaudeBlock]:
@@ -523,5 +525,5 @@ def _content(message: stream.ApiMessage) -> list[blocks.ClaudeBlock]:
 
 
 def _is_handshake(response: Raw | UnsetType) -> bool:
-    """Whether an answer is the one to `initialize`: it lists the commands."""
+    """Returns whether an answer is the one to `initialize`: it lists the commands."""
     return response is not UNSET and b'"commands"' in bytes(response)[:4096]

@@ -1,4 +1,4 @@
-"""The control protocol: requests and answers that go both ways beside the conversation."""
+"""The control protocol: requests and answers in both directions, outside of the messages."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ __all__ = [
 
 
 class PermissionRule(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
-    """A tool, and for which of its calls the rule holds."""
+    """A tool, and the calls of it that the rule applies to."""
 
     tool_name: str
     rule_content: str | None = None  # a pattern, in the tool's own syntax
 
 
 class PermissionUpdate(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A change of the session's rules, offered by the agent or asked for with an answer."""
+    """A change of the session's rules, suggested by the agent or requested with an answer."""
 
     type: str  # addRules, replaceRules, removeRules, setMode, addDirectories, removeDirectories
     rules: list[PermissionRule] | None = None
     behavior: str | None = None  # allow, deny or ask
     mode: str | None = None
     directories: list[str] | None = None
-    destination: str | None = None  # where it is kept: `session`, `localSettings`, ...
+    destination: str | None = None  # where it is stored: `session`, `localSettings`, ...
 
 
 class _Decision(
@@ -74,14 +74,14 @@ class _Decision(
 
 
 class PermissionAllow(_Decision, frozen=True, tag="allow"):
-    """Yes: run it, perhaps with a changed input, perhaps remembering a rule."""
+    """Allows the call, optionally with a changed input and new rules."""
 
     updated_input: Any = None
     updated_permissions: list[PermissionUpdate] | None = None
 
 
 class PermissionDeny(_Decision, frozen=True, tag="deny"):
-    """No, and why; `interrupt` ends the turn as well."""
+    """Denies the call, with a reason; `interrupt` also ends the turn."""
 
     message: str = ""
     interrupt: bool = False
@@ -90,7 +90,7 @@ class PermissionDeny(_Decision, frozen=True, tag="deny"):
 PermissionResult: TypeAlias = PermissionAllow | PermissionDeny
 
 
-# --- requests: the agent asks the host --------------------------------------------------------
+# --- requests of the agent to the host --------------------------------------------------------
 
 
 class _Request(Struct, frozen=True, omit_defaults=True, tag_field="subtype", gc=False):
@@ -98,7 +98,7 @@ class _Request(Struct, frozen=True, omit_defaults=True, tag_field="subtype", gc=
 
 
 class CanUseTool(_Request, frozen=True, tag="can_use_tool"):
-    """May this tool run with this input? Also how AskUserQuestion reaches a person."""
+    """Asks whether a tool may run with this input. AskUserQuestion uses the same request."""
 
     tool_name: str
     input: Any = None
@@ -107,14 +107,14 @@ class CanUseTool(_Request, frozen=True, tag="can_use_tool"):
     display_name: str | None = None
     description: str | None = None
     permission_suggestions: list[PermissionUpdate] | None = None
-    blocked_path: str | None = None  # the path that made it ask
-    decision_reason: str | None = None  # why it has to ask
+    blocked_path: str | None = None  # the path that needs the permission
+    decision_reason: str | None = None  # why the permission is needed
     agent_id: str | None = None
-    requires_user_interaction: bool | None = None  # a question rather than a permission
+    requires_user_interaction: bool | None = None  # a question, not a permission
 
 
 class HookCallback(_Request, frozen=True, tag="hook_callback"):
-    """A hook that the host registered is called."""
+    """Calls a hook that the host registered."""
 
     callback_id: str
     input: Any = None
@@ -122,36 +122,36 @@ class HookCallback(_Request, frozen=True, tag="hook_callback"):
 
 
 class McpMessage(_Request, frozen=True, tag="mcp_message"):
-    """A JSON-RPC message for an MCP server that the host runs in its own process."""
+    """A JSON-RPC message to an MCP server inside of the host's process."""
 
     server_name: str
     message: Any = None
 
 
 class Elicitation(_Request, frozen=True, tag="elicitation"):
-    """An MCP server asks the person something."""
+    """An MCP server asks a person."""
 
     mcp_server_name: str | None = None
     message: str | None = None
     requested_schema: Any = None  # of a form: a JSON Schema of an object with plain fields
     mode: str | None = None  # `form` or `url`
-    url: str | None = None  # an address that the person is to open
+    url: str | None = None  # a URL that the person should open
     elicitation_id: str | None = None
-    property_order: list[str] | None = None  # of the form's fields
+    property_order: list[str] | None = None  # the order of the form's fields
     title: str | None = None
     display_name: str | None = None
     description: str | None = None
 
 
 class RequestUserDialog(_Request, frozen=True, tag="request_user_dialog"):
-    """The agent wants a dialog shown. It asks only hosts that said they can show that kind."""
+    """Asks to show a dialog. The agent asks only hosts that declared support for its kind."""
 
     dialog_kind: str | None = None
     payload: Any = None
     tool_use_id: str | None = None
 
 
-# --- requests: the host asks the agent --------------------------------------------------------
+# --- requests of the host to the agent --------------------------------------------------------
 
 
 class Initialize(_Request, frozen=True, tag="initialize", rename="camel"):
@@ -162,85 +162,85 @@ class Initialize(_Request, frozen=True, tag="initialize", rename="camel"):
     exclude_dynamic_sections: bool | None = None
     system_prompt_snapshot: bool | None = None
     skills: list[str] | None = None
-    forward_subagent_text: bool | None = None  # send sub-agents' words too
+    forward_subagent_text: bool | None = None  # also send the text of sub-agents
 
 
 class Interrupt(_Request, frozen=True, tag="interrupt"):
-    """Stop the turn."""
+    """Interrupts the turn."""
 
 
 class SetPermissionMode(_Request, frozen=True, tag="set_permission_mode"):
-    """Ask more, or less."""
+    """Sets the permission mode."""
 
     mode: str
 
 
 class SetModel(_Request, frozen=True, tag="set_model"):
-    """Go on with another model; null is the default one."""
+    """Sets the model; null is the default model."""
 
     model: str | UnsetType | None = UNSET
 
 
 class SetMaxThinkingTokens(_Request, frozen=True, tag="set_max_thinking_tokens"):
-    """Think more, or less."""
+    """Sets the limit of reasoning."""
 
     max_thinking_tokens: int | UnsetType | None = UNSET
 
 
 class RewindFiles(_Request, frozen=True, tag="rewind_files"):
-    """Put files back to what they were at a user message."""
+    """Restores files to their content before a user message."""
 
-    user_message_id: str  # the user message's uuid
-    dry_run: bool | None = None  # only say what would change
+    user_message_id: str  # the uuid of the user message
+    dry_run: bool | None = None  # only report what would change
 
 
 class McpStatus(_Request, frozen=True, tag="mcp_status"):
-    """How are the MCP servers?"""
+    """Asks for the status of the MCP servers."""
 
 
 class McpReconnect(_Request, frozen=True, tag="mcp_reconnect", rename="camel"):
-    """Connect an MCP server again."""
+    """Reconnects an MCP server."""
 
     server_name: str
 
 
 class McpToggle(_Request, frozen=True, tag="mcp_toggle", rename="camel"):
-    """Switch an MCP server on or off."""
+    """Enables or disables an MCP server."""
 
     server_name: str
     enabled: bool
 
 
 class GetContextUsage(_Request, frozen=True, tag="get_context_usage"):
-    """How full is the context?"""
+    """Asks for the use of the context."""
 
 
 class StopTask(_Request, frozen=True, tag="stop_task"):
-    """End a background task."""
+    """Stops a background task."""
 
     task_id: str
 
 
 class RenameSession(_Request, frozen=True, tag="rename_session"):
-    """Give the session a title."""
+    """Sets the title of the session."""
 
     title: str | None = None
 
 
 class GetSessionCost(_Request, frozen=True, tag="get_session_cost"):
-    """What did it cost so far?"""
+    """Asks for the cost so far."""
 
 
 class ListModels(_Request, frozen=True, tag="list_models"):
-    """Which models are there?"""
+    """Asks for the available models."""
 
 
 class GetSettings(_Request, frozen=True, tag="get_settings"):
-    """Which settings hold?"""
+    """Asks for the effective settings."""
 
 
 class UnknownControlRequest(Unknown, frozen=True, tag_field="subtype", tag="unknown", gc=False):
-    """A request of a subtype this version does not know."""
+    """A request of a subtype that this version does not know."""
 
 
 ControlBody: TypeAlias = (
@@ -272,32 +272,32 @@ ControlBody: TypeAlias = (
 
 
 class _Outcome(Struct, frozen=True, omit_defaults=True, tag_field="subtype", gc=False):
-    """What every answer of a known kind carries."""
+    """The fields of every known answer."""
 
     request_id: str
 
 
 class ControlSuccess(_Outcome, frozen=True, tag="success"):
-    """It was done. What `response` says depends on the request, so whoever asked reads it."""
+    """The request succeeded. The type of `response` depends on the request."""
 
     response: Raw | UnsetType = UNSET
 
 
 class ControlError(_Outcome, frozen=True, tag="error"):
-    """It was not done."""
+    """The request failed."""
 
     error: str | None = None
     error_code: str | None = None
 
 
 class UnknownControlOutcome(Unknown, frozen=True, tag_field="subtype", tag="unknown", gc=False):
-    """An answer of a subtype this version does not know."""
+    """An answer of a subtype that this version does not know."""
 
 
 ControlOutcome: TypeAlias = ControlSuccess | ControlError | UnknownControlOutcome
 
 
-# --- the frames they travel in ----------------------------------------------------------------
+# --- frames -----------------------------------------------------------------------------------
 
 
 class _Frame(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
@@ -305,7 +305,7 @@ class _Frame(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
 
 
 class ControlRequest(_Frame, frozen=True, tag="control_request"):
-    """A question to the other side."""
+    """A request to the other side."""
 
     request_id: str
     request: ControlBody

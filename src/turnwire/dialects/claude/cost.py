@@ -1,4 +1,4 @@
-"""Claude counts cost over the life of a session; people want to know what a turn cost."""
+"""Computes the cost of one turn from Claude's figures, which count the whole session."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["CostMeter"]
 
 
 class CostMeter:
-    """Turns cumulative figures into this turn's.
+    """Converts cumulative figures into figures of one turn.
 
-    The program says what came since its last result. An older one does not, and where that has
-    resumed a session what was counted before is counted again: it cannot be told apart.
+    The program reports what came since its last result. An older version does not. If that version
+    resumed a session, the earlier cost is counted again, because it cannot be told apart.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class CostMeter:
         self._models: dict[str, ModelFigures] = {}
 
     def turn(self, result: ResultMessage) -> tuple[float | None, dict[str, ModelUsage] | None]:
-        """This turn's cost, whole and by model."""
+        """Returns the cost of this turn, in total and by model."""
         total, since = result.total_cost_usd, result.model_usage_since_last_result
         if since is not None and total is not None:
             self._cost, self._models = total, result.modelUsage or {}
@@ -30,7 +30,7 @@ class CostMeter:
             self._cost, self._models = 0.0, {}
         cost = None
         if total is not None:
-            cost = round(total - self._cost, 12)  # sums of decimal fractions leave crumbs
+            cost = round(total - self._cost, 12)  # removes rounding errors of decimal fractions
             self._cost = total
         by_model = None
         if result.modelUsage is not None:

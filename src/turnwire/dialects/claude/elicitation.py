@@ -1,6 +1,6 @@
-"""What an MCP server asks a person: its form as a question, and the answer as what it wants to have.
+"""Converts the form of an MCP server into questions to a person, and the answers into its fields.
 
-Each field of the form is a question. Whoever leaves all of them empty declines.
+Each field of the form is a question. If all answers are empty, the request is declined.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ACCEPT, _DECLINE = "Accept", "Decline"
 
 
 def asked_with(request: Elicitation) -> dict[str, Any]:
-    """The input of a `request_input` that asks the same."""
+    """Returns the input of a `request_input` that asks for the same form."""
     words, fields = _words(request), _fields(request)
     asked: dict[str, Any] = {"question": words, "options": [_ACCEPT, _DECLINE]}
     if len(fields) == 1:
@@ -34,7 +34,7 @@ def asked_with(request: Elicitation) -> dict[str, Any]:
 
 
 def answer_of(request: Elicitation, answer: Any) -> ElicitationAnswer:
-    """What the MCP server is told."""
+    """Returns the answer to the MCP server."""
     fields = _fields(request)
     if not fields:
         said = answer.get(ONLY) if isinstance(answer, dict) else answer
@@ -58,7 +58,7 @@ def _words(request: Elicitation) -> str:
 
 
 def _fields(request: Elicitation) -> dict[str, dict[str, Any]]:
-    """In the order of the form."""
+    """Returns the fields in the order of the form."""
     schema = request.requested_schema
     given = schema.get("properties") if isinstance(schema, dict) else None
     if request.url is not None or not isinstance(given, dict):
@@ -93,7 +93,7 @@ def _options(field: dict[str, Any]) -> list[str]:
 
 
 def _choices(field: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    """By what a person reads: what the server wants to have."""
+    """Yields each choice: the label for people, and the value for the server."""
     items = field.get("items")
     of = items if isinstance(items, dict) else field
     for each in of.get("oneOf") or of.get("anyOf") or []:
@@ -108,7 +108,7 @@ def _choices(field: dict[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def _value(given: Any, field: dict[str, Any]) -> Any:
-    """As the field wants it; what is none of it stays as it is, and the server says so."""
+    """Converts an answer to the type of the field. Leaves an invalid answer for the server."""
     choices = dict(_choices(field))
     if field.get("type") == "array":
         several = given if isinstance(given, list) else [given]

@@ -1,4 +1,4 @@
-"""Claude Code's own record of a session: what each line of it is, and where in the tree it hangs."""
+"""Claude Code's file of a session: the kind of each record, and its position in the tree."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from turnwire.errors import BadLine
 
 __all__ = ["Kind", "Record", "Title", "as_said", "read_record"]
 
-# said:    a person speaks, and a turn begins
-# begun:   a turn begins by itself, as when work in the background has ended
-# told:    the model speaks
-# result:  a tool has answered
-# stopped: the mark that a person stopped the turn
-# news:    anything else that is worth keeping
-# aside:   what is only for the model or for the program itself
+# said:    a message of a person, which starts a turn
+# begun:   a turn that starts by itself, for example after background work has ended
+# told:    a message of the model
+# result:  a result of a tool
+# stopped: the mark that a person interrupted the turn
+# news:    any other record that is stored
+# aside:   a record only for the model or for the program itself
 Kind: TypeAlias = Literal["said", "begun", "told", "result", "stopped", "news", "aside"]
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _STOPPED = "[Request interrupted by user"
-# Written in the person's name, and not by them.
+# Written by the program as messages of the user.
 _NOT_SAID = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>")
 _ASIDE = frozenset(["attachment", "progress"])
 _ASIDE_NEWS = frozenset(["api_error", "stop_hook_summary", "turn_duration"])
@@ -38,28 +38,28 @@ _BY_A_PERSON = (None, "human", "user")
 
 
 class Title(Struct, frozen=True):
-    """What a session is called."""
+    """A title of a session."""
 
     kind: str  # custom-title, ai-title or summary
     text: str
-    leaf: str | None = None  # of a summary: the message that it reaches
+    leaf: str | None = None  # of a summary: the last message that it covers
 
 
 class Record(Struct, frozen=True):
-    """One line that has a place in the tree of messages."""
+    """A line with a position in the tree of messages."""
 
-    number: int  # of the line in its file
+    number: int  # the number of the line in its file
     uuid: str
     parent: str | None
     kind: Kind
     at: int | None  # milliseconds since 1970
-    data: dict[str, Any]  # all of it
-    is_side: bool = False  # a sub-agent's
-    agent_id: str | None = None  # that sub-agent's
-    content: list[Content] = []  # of what a person said
-    message_id: str | None = None  # of what the model said
-    calls: tuple[str, ...] = ()  # the tools that it calls
-    answered: tuple[str, ...] = ()  # the calls that have their result in it
+    data: dict[str, Any]  # the whole line
+    is_side: bool = False  # belongs to a sub-agent
+    agent_id: str | None = None  # of that sub-agent
+    content: list[Content] = []  # of a message of a person
+    message_id: str | None = None  # of a message of the model
+    calls: tuple[str, ...] = ()  # the tool calls in it
+    answered: tuple[str, ...] = ()  # the calls whose results are in it
 
 
 class _Head(Struct, gc=False):
@@ -71,7 +71,7 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 
 
 def read_record(raw: bytes, number: int) -> Record | Title | None:
-    """A line of the record; none: the program's own bookkeeping. Raises BadLine."""
+    """Reads a line. Returns None for the program's own bookkeeping. Raises BadLine."""
     line = decode(raw, number)
     try:
         head = _decode_head(line.raw)
@@ -79,7 +79,7 @@ def read_record(raw: bytes, number: int) -> Record | Title | None:
             return None
         data = msgspec.json.decode(line.raw)
     except (ValueError, RecursionError) as problem:
-        raise BadLine("invalid_json", f"cannot be read: {problem}", line=number, raw=raw) from None
+        raise BadLine("invalid_json", f"unreadable: {problem}", line=number, raw=raw) from None
     if head.type in _TITLES:
         text = _text(data, _TITLES[head.type])
         return Title(head.type, text, _text(data, "leafUuid")) if text else None
@@ -87,7 +87,7 @@ def read_record(raw: bytes, number: int) -> Record | Title | None:
 
 
 def as_said(record: Record, call: str | None) -> Line:
-    """The line as the program would have said it aloud; `call`: the tool call it is said under."""
+    """Returns the record as a line of the stream; `call` is the tool call of its sub-agent."""
     data = record.data
     said = {
         **data,
@@ -146,7 +146,7 @@ def _kind(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]]:
 
 
 def _queued(data: dict[str, Any]) -> tuple[Kind, list[Content]]:
-    """What a person said during a turn is written down as something for the model."""
+    """Reads a message of a person during a turn, which the file stores as an attachment."""
     match data.get("attachment"):
         case {"type": "queued_command", "prompt": str(text), **more} if (
             text.strip() and more.get("commandMode", "prompt") == "prompt"
@@ -179,7 +179,7 @@ def _kind_of_user(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]
 
 
 def _typed(text: str) -> str | None:
-    """A command as a person has typed it."""
+    """Returns a slash command as the person typed it."""
     if text.startswith("<bash-input>"):
         shell = _inside(text, "bash-input")
         return None if shell is None else f"!{shell.strip()}"
@@ -190,7 +190,7 @@ def _typed(text: str) -> str | None:
 
 
 def _inside(text: str, tag: str) -> str | None:
-    """What the first element of this name holds; None if there is none, or it has no end."""
+    """Returns the content of the first element of this name; None if it is not complete."""
     _, begin, rest = text.partition(f"<{tag}>")
     inside, end, _ = rest.partition(f"</{tag}>")
     return inside if begin and end else None

@@ -1,4 +1,4 @@
-"""A line in, a typed message out. Nothing unknown is fatal and nothing unknown is lost."""
+"""Decodes lines of the stream into typed messages. Unknown types and fields are kept."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["Line", "decode", "encode", "read"]
 
 
 class Line(Struct, frozen=True, gc=False):
-    """One line of the stream, read."""
+    """A decoded line of the stream."""
 
     message: ClaudeMessage
-    raw: bytes  # as it came, but for halves of characters; so no field is ever lost
+    raw: bytes  # as received, except for repaired surrogates; so no field is lost
     number: int  # from 1
-    unknown: tuple[str, ...] = ()  # kinds in it that this version does not know, by name
+    unknown: tuple[str, ...] = ()  # the names of unknown types in it
 
 
 class _Head(Struct, gc=False):
     type: Raw = Raw(b'""')
 
 
-# System messages are told apart by a second tag, so they have a decoder of their own; so do
-# stream events, because there are so many of them.
+# System messages have a second tag, so they need their own decoder. Stream events have one for
+# speed, because they are the most frequent.
 _SYSTEM_TYPES = get_args(SystemMessage)
 _TAGGED = [t for t in get_args(ClaudeMessage) if t not in _SYSTEM_TYPES and t is not UnknownMessage]
 _BY_TYPE: dict[Any, type[Struct]] = {t.__struct_config__.tag: t for t in _TAGGED}
@@ -46,13 +46,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode(raw: bytes, number: int = 1) -> Line:
-    """Read one line. Raises BadLine only where it is not a JSON object."""
+    """Decodes one line. Raises BadLine only if it is not a JSON object."""
     try:
         if raw.startswith(b'{"type":"stream_event"'):
             return Line(_decode_stream_event(raw), raw, number)
         system = raw.startswith(b'{"type":"system"')
         message = _decode_system(raw) if system else _decode_message(raw)
-        # msgspec does not look into fields it skips, but the line goes on as it is.
+        # msgspec does not validate fields that it skips, but the raw line is used later.
         if not raw.isascii():
             raw.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -61,7 +61,7 @@ def decode(raw: bytes, number: int = 1) -> Line:
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Line | BadLine]:
-    """Read line after line; a bad one is handed over in its place. Empty lines are passed by."""
+    """Decodes line after line; yields a BadLine for a bad one. Skips empty lines."""
     for number, line in enumerate(lines, 1):
         raw = line.strip(b" \t\r\n")
         if raw:
@@ -72,9 +72,9 @@ def read(lines: Iterable[bytes]) -> Iterator[Line | BadLine]:
 
 
 def encode(message: Struct) -> bytes:
-    """Write a message, for the agent's standard input or a file, without the newline.
+    """Encodes a message for the agent's standard input or a file, without the newline.
 
-    A Line is written as it came. A message that is not known is written as it came, too.
+    Writes a Line and an unknown message as received.
     """
     match message:
         case Line(raw=raw):
@@ -82,16 +82,16 @@ def encode(message: Struct) -> bytes:
         case UnknownMessage(data=data) | UnknownSystemMessage(data=data):
             return _encode(data)
         case _ if isinstance(message, _SYSTEM_TYPES):
-            return b'{"type":"system",' + _encode(message)[1:]  # always followed by its subtype
+            return b'{"type":"system",' + _encode(message)[1:]  # the subtype always follows
         case _:
             return _encode(message)
 
 
-# --- the careful way --------------------------------------------------------------------------
+# --- decoding of irregular lines --------------------------------------------------------------
 
 _LONE_SURROGATE = re.compile(
     rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before it: a real escape
-    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair, left alone
+    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a valid pair, kept
     rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
@@ -102,18 +102,18 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
 
     try:
         raw.decode()
-        _decode_raw(raw)  # is it JSON at all?
+        _decode_raw(raw)  # raises if it is not JSON at all
     except UnicodeDecodeError as error:
         raise bad("invalid_utf8", f"not valid UTF-8 at byte {error.start}") from None
     except RecursionError:
-        raise bad("too_deep", "nested too deeply to be read") from None
+        raise bad("too_deep", "nested too deeply") from None
     except msgspec.DecodeError as error:
         repaired = _LONE_SURROGATE.sub(_keep_pairs, raw)
-        if repaired != raw:  # half a character, as JavaScript cuts them: JSON all the same
+        if repaired != raw:  # a lone surrogate, as JavaScript writes it, is still JSON
             line = decode(repaired, number)
             return Line(line.message, repaired, number, (*line.unknown, "lone surrogate"))
         if "truncated" in str(error):
-            raise bad("truncated", "the line breaks off before its end") from None
+            raise bad("truncated", "the line is cut off") from None
         raise bad("invalid_json", f"not JSON: {error}") from None
     if not raw.startswith(b"{"):
         raise bad("not_an_object", "JSON, but not an object")
@@ -122,15 +122,15 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
     issues: list[str] = []
     try:
         kind = _kind_of(raw)
-        if kind == "system":  # every object fits: the union has an Unknown
+        if kind == "system":  # never fails: the union has an Unknown
             message = salvage(SystemMessage, _decode_any(raw), issues, name="system")
         elif kind in _BY_TYPE:
             message = salvage(_BY_TYPE[kind], _decode_any(raw), issues)
-            if f"{kind}.message" in issues:  # what was said could not be read
+            if f"{kind}.message" in issues:  # the message could not be read
                 return _unknown(kind, raw, number, "message is not an object")
         else:
             return _unknown(kind, raw, number, None)
-    except msgspec.ValidationError as error:  # its heart is missing, or a number no float holds
+    except msgspec.ValidationError as error:  # a missing field, or a number beyond float
         return _unknown(kind, raw, number, str(error))
     return Line(message, raw, number, tuple(issues))
 

@@ -1,4 +1,4 @@
-"""One model message as the adapter follows it: its streamed blocks, and its finished ones."""
+"""The state of one model message in the adapter: its streamed and its finished blocks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from turnwire.core.usage import Usage
 
 __all__ = ["MessageState", "StreamedBlock"]
 
-_RECENT = 64  # finished blocks that a frame may say again
+_RECENT = 64  # finished blocks that a frame may repeat
 
 
 class StreamedBlock:
-    """A block that came in stream events: what it started as, and the pieces so far."""
+    """A streamed block: its start, and its pieces so far."""
 
     __slots__ = ("citations", "ended", "pieces", "signatures", "start", "tool_use_id")
 
@@ -25,12 +25,12 @@ class StreamedBlock:
         self.start = start
         self.ended = False
         self.pieces: list[str] = []
-        self.signatures: list[str] = []  # pieces of one
+        self.signatures: list[str] = []  # pieces of one signature
         self.citations: list[object] = []
         self.tool_use_id = start.id if isinstance(start, unified.ToolUseBlock) else None
 
     def assembled(self) -> ContentBlock:
-        """The block its pieces add up to."""
+        """Returns the block that the pieces add up to."""
         grown = "".join(self.pieces)
         match self.start:
             case unified.TextBlock() as start:
@@ -53,7 +53,7 @@ class StreamedBlock:
 
 
 class MessageState:
-    """A message of one lane. Blocks live at their content index, whichever way they arrive."""
+    """A message of one lane. Streamed and finished blocks share one content index."""
 
     __slots__ = (
         "_frames",
@@ -72,46 +72,46 @@ class MessageState:
 
     def __init__(self, message_id: str, has_own_id: bool) -> None:
         self.id = message_id
-        self.has_own_id = has_own_id  # the agent named it, not we
-        self.streamed = False  # it came, or comes, in stream events
-        self.streaming = False  # they go on
-        self.stopped = False  # it is over
-        self.blocks: dict[int, StreamedBlock] = {}  # came in stream events
-        self.finished: dict[int, ContentBlock] = {}  # said by an assistant frame
+        self.has_own_id = has_own_id  # the id is from the agent, not generated here
+        self.streamed = False  # whether it has stream events
+        self.streaming = False  # whether more stream events are expected
+        self.stopped = False  # whether it has ended
+        self.blocks: dict[int, StreamedBlock] = {}  # from stream events
+        self.finished: dict[int, ContentBlock] = {}  # from assistant frames
         self.stop_reason: str | None = None
         self.usage: Usage | None = None
         self._frames: dict[str, int] = {}  # frame uuid -> index of its first block
-        self._waiting: dict[str, list[int]] = {}  # streamed and not finished, by kind of block
-        self._next = 0  # the first index that is free
+        self._waiting: dict[str, list[int]] = {}  # kind -> streamed, unfinished blocks
+        self._next = 0  # the first free index
 
     def follow(self) -> None:
-        """Its stream events begin."""
+        """Starts streaming."""
         self.streamed = self.streaming = True
 
     def stop(self) -> None:
-        """It is over."""
+        """Ends the message."""
         self.streaming, self.stopped = False, True
 
     def start(self, index: int, block: ContentBlock) -> None:
-        """A block begins to stream."""
+        """Starts a streamed block."""
         self.blocks[index] = StreamedBlock(block)
         self._next = max(self._next, index + 1)
         if index not in self.finished:
             self._waiting.setdefault(_kind(block), []).append(index)
 
     def waits(self) -> bool:
-        """Whether a streamed block has not been confirmed by an assistant frame yet."""
+        """Returns whether a streamed block is not yet confirmed by an assistant frame."""
         return bool(self._waiting)
 
     def first_unfinished(self) -> int:
-        """From here on nothing has been confirmed by an assistant frame."""
+        """Returns the first index after the last confirmed block."""
         waiting = [index for indexes in self._waiting.values() for index in indexes]
         return min(waiting) if waiting else max(self.finished, default=-1) + 1
 
     def place(self, content: Sequence[ContentBlock], uuid: str | None) -> int:
-        """Where an assistant frame's blocks belong; they are finished from now on.
+        """Returns the index of an assistant frame's blocks, and marks them as finished.
 
-        A frame does not say its index. See "One message, two ways in" in docs/design.md.
+        A frame does not have its index. See "One message, two ways in" in docs/design.md.
         """
         index = self._frames.get(uuid) if uuid is not None else None
         if index is None:
@@ -126,7 +126,7 @@ class MessageState:
         return index
 
     def _confirm(self, kind: str, place: int) -> None:
-        """A streamed block is finished: it does not wait any more. No kind stays with none waiting."""
+        """Marks a streamed block as finished, and drops the list of its kind if it is empty."""
         waiting = self._waiting.get(kind)
         if waiting is not None and place in waiting:
             waiting.remove(place)
@@ -138,11 +138,11 @@ class MessageState:
             return self._next
         first = content[0]
         if len(content) > 1 and self.finished.get(0) == first:
-            return 0  # the whole message again
+            return 0  # the whole message is repeated
         waiting = self._waiting.get(_kind(first))
         if waiting:
-            return waiting[0]  # nearly always: the block that has just been streamed
-        # A call that was said before, or any block of a streamed message, which has no others.
+            return waiting[0]  # the usual case: the block that was just streamed
+        # A repeated call, or any block of a streamed message, which has no other blocks.
         kind = _kind(first) if isinstance(first, unified.ToolUseBlock) else None
         if self.streamed or kind is not None:
             for index in islice(reversed(self.finished), _RECENT):
@@ -153,7 +153,7 @@ class MessageState:
 
 
 def _kind(block: ContentBlock) -> str:
-    """What a streamed block and the finished one that it becomes have in common."""
+    """Returns the key by which a streamed block and its finished block are matched."""
     if isinstance(block, unified.TextBlock):
         return "text"
     if isinstance(block, unified.ToolUseBlock):

@@ -1,4 +1,4 @@
-"""Every message of Claude Code's stream-json, typed. All fields an agent may omit have a default."""
+"""The messages of Claude Code's stream-json. Every field that an agent may omit has a default."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = [
 
 
 class _Message(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", gc=False):
-    """What most messages carry."""
+    """The fields of most messages."""
 
     session_id: str | None = None
     uuid: str | None = None
 
 
 class UserMessage(_Message, frozen=True, tag="user"):
-    """Something said to the model: a prompt, a tool's result, or the agent's own words to it."""
+    """A message to the model: a prompt, a tool's result, or a text of the agent program."""
 
     message: ApiMessage | None = None
     parent_tool_use_id: str | None = None
@@ -52,33 +52,33 @@ class UserMessage(_Message, frozen=True, tag="user"):
     tool_use_result: Raw | UnsetType = UNSET  # the tool's structured result
     isSynthetic: bool | None = None  # noqa: N815 (said by the agent itself; the wire's spelling)
     isReplay: bool | None = None  # noqa: N815 (said in an earlier turn)
-    origin: Origin | None = None  # what made the agent speak
+    origin: Origin | None = None  # what started the turn
     timestamp: str | None = None
 
 
 class AssistantMessage(_Message, frozen=True, tag="assistant"):
-    """Finished blocks of a model message; often one frame per block, all with one message id."""
+    """Finished blocks of a model message; often one frame for each block, with one message id."""
 
     message: ApiMessage | None = None
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
     error: str | None = None  # authentication_failed, billing_error, rate_limit, ...
-    aborted: bool | None = None  # cut short by an interrupt
+    aborted: bool | None = None  # ended early by an interrupt
     timestamp: str | None = None
 
 
 class StreamEvent(
     Struct, frozen=True, omit_defaults=True, tag_field="type", tag="stream_event", gc=False
 ):
-    """A model message as it grows."""
+    """An event of a growing model message."""
 
-    # The fields are in the wire's order, which msgspec reads fastest.
+    # The fields are in the order of the wire, which msgspec decodes fastest.
     event: StreamEventBody
     session_id: str | None = None
     parent_tool_use_id: str | None = None
     uuid: str | None = None
-    api_message_id: str | None = None  # the message it is about
-    abandoned_blocks: AbandonedBlocks | None = None  # what will never be finished
+    api_message_id: str | None = None  # the id of its message
+    abandoned_blocks: AbandonedBlocks | None = None  # blocks that will never be finished
     agent_id: str | None = None
 
 
@@ -96,7 +96,7 @@ class ModelFigures(
         "cost_usd": "costUSD",
     },
 ):
-    """One model's tokens and cost."""
+    """The tokens and the cost of one model."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -107,7 +107,7 @@ class ModelFigures(
 
 
 class DeferredToolUse(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The tool call a turn was paused at."""
+    """The tool call that a turn was paused at."""
 
     id: str
     name: str | None = None
@@ -115,13 +115,13 @@ class DeferredToolUse(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What made the agent speak."""
+    """What started the turn."""
 
     kind: str | None = None  # `task-notification`, ...
 
 
 class ResultMessage(_Message, frozen=True, tag="result"):
-    """A turn's end and its figures. `subtype` alone does not tell success."""
+    """The end of a turn, and its figures. `subtype` alone does not tell success."""
 
     subtype: str = ""
     is_error: bool = False
@@ -135,19 +135,19 @@ class ResultMessage(_Message, frozen=True, tag="result"):
     errors: list[str] | None = None
     api_error_status: int | None = None  # HTTP status
     total_cost_usd: float | None = None  # cumulative
-    usage: Usage | None = None  # this turn
-    # Cumulative, as total_cost_usd is: over the process, and over what it resumed.
+    usage: Usage | None = None  # of this turn
+    # Cumulative, like total_cost_usd: over the process and the session that it resumed.
     modelUsage: dict[str, ModelFigures] | None = None  # noqa: N815 (the wire's spelling)
     model_usage_since_last_result: dict[str, ModelFigures] | None = None
-    permission_denials: Raw | UnsetType = UNSET  # the calls that were refused
+    permission_denials: Raw | UnsetType = UNSET  # the denied calls
     deferred_tool_use: DeferredToolUse | None = None
     origin: Origin | None = None
     result_index: int | None = None  # counts the results of one process from 0
-    queued_turn_count: int | None = None  # prompts that still wait
+    queued_turn_count: int | None = None  # the number of queued prompts
 
 
 class RateLimitInfo(Struct, frozen=True, omit_defaults=True, gc=False):
-    """How much of a rate limit is used up."""
+    """The use of a rate limit."""
 
     status: str | None = None  # `allowed_warning`, ...
     resetsAt: float | None = None  # noqa: N815 (the wire's spelling; seconds since 1970)
@@ -156,64 +156,64 @@ class RateLimitInfo(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RateLimitEvent(_Message, frozen=True, tag="rate_limit_event"):
-    """A rate limit comes near, or is reached."""
+    """A rate limit is near or reached."""
 
     rate_limit_info: RateLimitInfo | None = None
 
 
 class ToolProgress(_Message, frozen=True, tag="tool_progress"):
-    """A tool still runs. A heartbeat's own id is `X-heartbeat-N`, and its parent X is the tool."""
+    """Progress of a tool. A heartbeat has the id `X-heartbeat-N`, and the tool X as its parent."""
 
     tool_use_id: str
     tool_name: str | None = None
     parent_tool_use_id: str | None = None
     elapsed_time_seconds: float | None = None
-    heartbeat: bool | None = None  # only a sign of life
+    heartbeat: bool | None = None  # only a heartbeat
 
 
 class ConversationReset(_Message, frozen=True, tag="conversation_reset"):
-    """The agent forgot the conversation so far."""
+    """The agent cleared the conversation."""
 
 
 class ErrorMessage(_Message, frozen=True, tag="error"):
-    """The stream broke. The SDK makes this one; the wire does not carry it today."""
+    """An error of the stream. Only the SDK writes it; the CLI does not send it today."""
 
     error: Any = None
 
 
 class KeepAlive(_Message, frozen=True, tag="keep_alive"):
-    """A sign of life."""
+    """A heartbeat."""
 
 
 class CommandLifecycle(_Message, frozen=True, tag="command_lifecycle"):
-    """What became of a prompt that had a uuid: queued, started, completed, cancelled."""
+    """The state of a prompt with a uuid: queued, started, completed, cancelled."""
 
-    command_uuid: str | None = None  # the prompt's uuid
+    command_uuid: str | None = None  # the uuid of the prompt
     state: str | None = None
 
 
 class ToolUseSummary(_Message, frozen=True, tag="tool_use_summary"):
-    """Several tool calls in one sentence."""
+    """A summary of several tool calls."""
 
     summary: str | None = None
     preceding_tool_use_ids: list[str] = []
 
 
 class PromptSuggestion(_Message, frozen=True, tag="prompt_suggestion"):
-    """What the person might say next."""
+    """A suggestion for the next prompt."""
 
     suggestion: str | None = None
 
 
 class Attachment(_Message, frozen=True, tag="attachment"):
-    """What goes to the model beside the conversation, as what a hook said in a resumed session."""
+    """Additional input of the model, for example a hook's output in a resumed session."""
 
     attachment: Raw | UnsetType = UNSET
     parent_tool_use_id: str | None = None
 
 
 class AuthStatus(_Message, frozen=True, tag="auth_status"):
-    """Logging in."""
+    """The state of the login."""
 
     isAuthenticating: bool | None = None  # noqa: N815
     output: list[str] | None = None
@@ -226,13 +226,13 @@ class TranscriptMirror(
     """Lines of the agent's own transcript, for a host that stores them."""
 
     file_path: str | None = None
-    entries: Raw | UnsetType = UNSET  # long, and nobody's business here
+    entries: Raw | UnsetType = UNSET  # long, and not used here
 
 
 class UnknownMessage(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message of a type this version does not know, or cannot read, kept as it came."""
+    """A message that is unknown or unreadable, stored as received."""
 
-    original_type: str  # empty where the message names none
+    original_type: str  # empty if the message has no type
     data: Raw  # the whole line
     reason: str | None = None  # why a message of a known type could not be read
 

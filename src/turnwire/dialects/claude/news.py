@@ -1,4 +1,4 @@
-"""Translates what system messages mean for a conversation into typed events."""
+"""Translates system messages with a meaning for the conversation into typed events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnwire.dialects.claude import system
 
 __all__ = ["MEANINGS"]
 
-# A kind of event, and the fields that only this kind has.
+# A type of event, and its additional fields.
 _Meaning: TypeAlias = tuple[type[ev.SystemEvent], dict[str, Any]]
 
 _PLAIN: _Meaning = (ev.SystemEvent, {})
@@ -35,7 +35,7 @@ def _tasks(message: system.BackgroundTasksChanged) -> _Meaning:
         for task in message.tasks
         if task.task_id is not None
     ]
-    if len(tasks) < len(message.tasks):  # a part of the list is not the list
+    if len(tasks) < len(message.tasks):  # an incomplete list must not replace the list
         return _PLAIN
     return ev.TasksListed, {"tasks": tasks}
 
@@ -60,7 +60,7 @@ def _ended(message: system.TaskNotification) -> _Meaning:
     return ev.TaskEnded, {"task": ev.Task(message.task_id, message.tool_use_id)}
 
 
-# Of every kind of message from which something may follow.
+# For each type of message that has a meaning.
 MEANINGS: dict[type, Callable[[Any], _Meaning]] = {
     system.StatusChanged: _status,
     system.SessionStateChanged: _state,

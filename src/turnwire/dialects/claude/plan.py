@@ -1,4 +1,4 @@
-"""The agent's plan, followed through its tool calls: TodoWrite, or TaskCreate and TaskUpdate."""
+"""Follows the agent's plan through its tool calls: TodoWrite, or TaskCreate and TaskUpdate."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ W = TypeVar("W", str, str | None)
 
 
 class Plan:
-    """The to-do list as it stands. A call changes it only once its result says it was done."""
+    """The current to-do list. A call changes it only after its result confirms the change."""
 
     def __init__(self) -> None:
         self.items: list[TodoItem] = []
-        self._calls: dict[str, ToolUseBlock] = {}  # those that wait for their result
+        self._calls: dict[str, ToolUseBlock] = {}  # calls without a result
 
     def called(self, call: ToolUseBlock) -> None:
-        """A tool was called; if it is one of the plan's, its result will matter."""
+        """Notes a tool call, if it changes the plan."""
         if call.tool_name in ("TodoWrite", "TaskCreate", "TaskUpdate"):
             self._calls[call.id] = call
 
     def answered(self, result: ToolResultBlock) -> bool:
-        """A result came. Says whether the plan changed with it."""
+        """Applies the result of a call. Returns whether the plan changed."""
         call = self._calls.pop(result.tool_use_id, None)
         if call is None or result.is_error:
             return False

@@ -1,4 +1,4 @@
-"""Stream events: a model message as it grows, in the Messages API's own six events."""
+"""The stream events of a growing model message: the six events of the Messages API."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class CitationsDelta(_Delta, frozen=True, tag="citations_delta"):
 
 
 class UnknownDelta(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A delta of a kind this version does not know."""
+    """A delta of a type that this version does not know."""
 
     keeps_whole = True
 
@@ -102,13 +102,13 @@ class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
 
 
 class MessageStart(_Event, frozen=True, tag="message_start"):
-    """A message begins. It may come without the message."""
+    """A message starts. The message itself may be missing."""
 
     message: ApiMessage | None = None
 
 
 class ContentBlockStart(_Event, frozen=True, tag="content_block_start"):
-    """A block begins."""
+    """A block starts."""
 
     index: int
     content_block: ClaudeBlock
@@ -128,7 +128,7 @@ class ContentBlockStop(_Event, frozen=True, tag="content_block_stop"):
 
 
 class MessageDeltaBody(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What changed about the message itself."""
+    """Changes of the message itself."""
 
     stop_reason: str | None = None
     stop_sequence: str | None = None
@@ -146,17 +146,17 @@ class MessageStop(_Event, frozen=True, tag="message_stop"):
 
 
 class Ping(_Event, frozen=True, tag="ping"):
-    """A sign of life from the API."""
+    """A heartbeat of the API."""
 
 
 class StreamError(_Event, frozen=True, tag="error"):
-    """The API broke off."""
+    """An error of the API ended the stream."""
 
     error: Any = None
 
 
 class UnknownStreamEvent(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A stream event of a kind this version does not know."""
+    """A stream event of a type that this version does not know."""
 
 
 StreamEventBody: TypeAlias = (
@@ -173,7 +173,7 @@ StreamEventBody: TypeAlias = (
 
 
 class AbandonedBlocks(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Said beside a message_stop: the blocks from this index on will never be finished."""
+    """Part of a message_stop: the blocks from this index on will never be finished."""
 
-    from_block_index: int  # the first of them
+    from_block_index: int  # the first abandoned block
     api_message_id: str | None = None

@@ -1,4 +1,4 @@
-"""Model messages as they grow: stream events in, events of blocks and messages out."""
+"""Translates stream events into events of growing blocks and messages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Events = list[NormalizedStreamEvent]
 
 NO_MESSAGE = stream.ApiMessage()
 
-_MAX_LANES = 1024  # sub-agents remembered at once; far more than ever speak together
-_MAX_PAST = 8  # messages of a lane that late words may still be about
+_MAX_LANES = 1024  # maximum of remembered sub-agents; many more than ever run together
+_MAX_PAST = 8  # earlier messages of a lane that late events may refer to
 
 
 class Lane:
-    """One voice: the agent itself, or a sub-agent under its tool call. Each has its own messages."""
+    """The messages of one voice: the agent itself, or a sub-agent under its tool call."""
 
     __slots__ = ("agent_id", "message", "parent", "past")
 
@@ -36,18 +36,18 @@ class Lane:
         self.parent = parent
         self.agent_id = agent_id
         self.message: MessageState | None = None
-        self.past: dict[str, MessageState] = {}  # the messages before, for words that come late
+        self.past: dict[str, MessageState] = {}  # earlier messages, for late events
 
     def is_streaming(self) -> bool:
-        """Whether the voice is in the middle of a message that has to be ended."""
+        """Returns whether a message is streaming, and must be ended."""
         return self.message is not None and self.message.streaming
 
 
 class StreamFollower:
-    """Knows, for each voice, which message it is in and which of its blocks are open.
+    """Tracks, for each voice, its current message and the open blocks of it.
 
-    Events get their common fields by position, and the usual ways through are short: this runs
-    once for every line of every conversation.
+    Events get their common fields by position, and the usual cases come first, for speed: this code
+    runs for every line of every conversation.
     """
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class StreamFollower:
         self._main = Lane(None, None)
         self._lanes: dict[str | None, Lane] = {None: self._main}
         self._in_turn = False
-        self._woken = False  # background work has ended since: the agent may begin by itself
-        self._unnamed = 0  # messages the agent gave no id
+        self._woken = False  # background work has ended since: the agent may start a turn by itself
+        self._unnamed = 0  # counts messages without an id of the agent
         self._block_handlers: dict[type, Callable[[Any, Lane, MessageState], Events]] = {
             stream.ContentBlockDelta: self._block_delta,
             stream.ContentBlockStart: self._block_start,
@@ -86,7 +86,8 @@ class StreamFollower:
             case stream.UnknownStreamEvent(original_type=kind):
                 return [self._unknown(f"stream_event/{kind}", line)]
             case stream.StreamError():
-                # The one stream event whose line goes on as it is, so here it must be sound.
+                # Only this stream event passes its raw line on, so the line must be valid UTF-8
+                # here.
                 sound = line.raw.decode(errors="replace").encode()
                 news = ev.SystemEvent(
                     "claude", self.session_id, None, None, "stream_error", Raw(sound)
@@ -102,7 +103,7 @@ class StreamFollower:
         state = lane.message
         if state is not None and message_id == state.id:
             if state.streamed or state.stopped:
-                return []  # said twice: the first one counts
+                return []  # a duplicate: the first one counts
             return [self._follow(lane, state, message.model)]
         if message_id in lane.past:
             return []
@@ -111,11 +112,11 @@ class StreamFollower:
         out: Events = []
         if not self._in_turn:
             self._open_turn(lane, out)
-        # A message that did not stop before the next one began was abandoned.
+        # A message that did not stop before the next one started was abandoned.
         self._discard(lane, "restarted", out)
         state = self._new_message(lane, message_id)
         out.append(self._follow(lane, state, message.model))
-        # The start may already carry blocks.
+        # The start may already contain blocks.
         if message.content and isinstance(message.content, list):
             for index, block in enumerate(message.content):
                 out += self._start_block(lane, state, index, unify(block, "in_progress"))
@@ -149,7 +150,7 @@ class StreamFollower:
             kind, text = "thinking", delta.thinking
         else:
             return self._quiet_delta(delta, block, lane)
-        if not text:  # Claude opens every tool's input with an empty piece
+        if not text:  # Claude starts every tool's input with an empty piece
             return []
         block.pieces.append(text)
         return [
@@ -172,7 +173,7 @@ class StreamFollower:
         block: StreamedBlock,
         lane: Lane,
     ) -> Events:
-        """What nobody watches growing is kept for the finished block."""
+        """Stores deltas that are not shown while they stream, for the finished block."""
         if isinstance(delta, stream.SignatureDelta):
             block.signatures.append(delta.signature)
             return []
@@ -209,7 +210,7 @@ class StreamFollower:
             return []
         state.stop()
         if not state.streamed:
-            return []  # it came in finished frames alone
+            return []  # the message came only in finished frames
         out: Events = []
         abandoned = frame.abandoned_blocks
         if abandoned and any(i >= abandoned.from_block_index for i in state.blocks):
@@ -244,11 +245,11 @@ class StreamFollower:
                 del self._lanes[self._quietest()]
         elif frame.agent_id is not None:
             lane.agent_id = frame.agent_id
-        self._lanes[parent] = lane  # last in line to be forgotten
+        self._lanes[parent] = lane  # moves it to the end, to be forgotten last
         return lane
 
     def _quietest(self) -> str | None:
-        """The sub-agent that spoke longest ago, if possible one that is not in mid-message."""
+        """Returns the sub-agent with the oldest event, preferably one that is not streaming."""
         subs = [lane for lane in self._lanes.values() if lane is not self._main]
         return next((lane for lane in subs if not lane.is_streaming()), subs[0]).parent
 
@@ -264,11 +265,11 @@ class StreamFollower:
         return lane.message
 
     def _is_late(self, frame: messages.StreamEvent, lane: Lane) -> bool:
-        """Whether a stream event speaks of a message before the current one."""
+        """Returns whether a stream event belongs to an earlier message."""
         return frame.api_message_id is not None and frame.api_message_id in lane.past
 
     def _current(self, frame: messages.StreamEvent, lane: Lane, out: Events) -> MessageState | None:
-        """The message a stream event belongs to; begun here if its start was never seen."""
+        """Returns the message of a stream event. Starts it here if its start is missing."""
         state = lane.message
         named = frame.api_message_id
         if state is not None and not state.stopped:
@@ -287,7 +288,7 @@ class StreamFollower:
         return state
 
     def _follow(self, lane: Lane, state: MessageState, model: str | None) -> NormalizedStreamEvent:
-        """The message is streamed from here on, whatever finished frames said of it before."""
+        """Streams the message from now on, even if finished frames came before."""
         state.follow()
         return ev.MessageStarted(
             "claude", self.session_id, lane.parent, lane.agent_id, state.id, model
@@ -296,11 +297,11 @@ class StreamFollower:
     def _start_block(
         self, lane: Lane, state: MessageState, index: int, block: ContentBlock
     ) -> Events:
-        if index in state.blocks:  # said twice: the first one counts
+        if index in state.blocks:  # a duplicate: the first one counts
             return []
         state.start(index, block)
         if isinstance(block, unified.ToolUseBlock) and not block.input:
-            # An empty input at the start means "still to come", not "no arguments".
+            # An empty input at the start means "not yet known", not "no arguments".
             about = (block.id, block.tool_name, block.tool_type)
             block = unified.ToolUseBlock(*about, None, "in_progress", None, block.asks)
         return [
@@ -324,7 +325,7 @@ class StreamFollower:
         )
 
     def _discard(self, lane: Lane, reason: str, out: Events) -> None:
-        """End the lane's message if it is streamed and did not stop; its unconfirmed blocks go."""
+        """Ends the lane's message if it is streaming, and discards its unconfirmed blocks."""
         state = lane.message
         if state is not None and state.streaming:
             state.stop()
@@ -347,7 +348,7 @@ class StreamFollower:
             self._discard(lane, reason, out)
 
     def _meet(self, session_id: str | None) -> None:
-        if session_id:  # not every frame says
+        if session_id:  # some frames have none
             self.session_id = session_id
 
     def _open_turn(self, lane: Lane, out: Events) -> None:
@@ -356,18 +357,18 @@ class StreamFollower:
             out.append(ev.TurnStarted("claude", self.session_id, None, None, self._woken))
             self._woken = False
 
-    # --- what is not about a message ----------------------------------------------------------
+    # --- events without a message -------------------------------------------------------------
 
     def _unknown(self, kind: str, line: Line) -> NormalizedStreamEvent:
         return ev.UnknownEvent("claude", self.session_id, None, None, kind, Raw(line.raw))
 
 
 def _implied(delta: stream.Delta) -> ContentBlock | None:
-    """The block a delta must belong to, where its start was missed."""
+    """Returns the block of a delta whose start is missing."""
     match delta:
         case stream.TextDelta() | stream.CitationsDelta():
             return unified.TextBlock("", "in_progress")
         case stream.ThinkingDelta() | stream.SignatureDelta():
             return unified.ThinkingBlock("", "in_progress")
-        case _:  # a tool without its id and name cannot be made up
+        case _:  # a tool call without id and name cannot be derived
             return None

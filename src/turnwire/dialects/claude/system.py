@@ -1,4 +1,4 @@
-"""System messages: a session's own news, one type per known subtype."""
+"""The system messages: events about a session, one type for each known subtype."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ __all__ = [
 
 
 class _System(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="subtype", gc=False):
-    """What every system message carries."""
+    """The fields of every system message."""
 
     session_id: str | None = None
     uuid: str | None = None
 
 
 class McpServer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """An MCP server the session talks to."""
+    """An MCP server of the session."""
 
     name: str | None = None
     status: str | None = None
 
 
 class Init(_System, frozen=True, tag="init"):
-    """What the session is: sent at the start of every turn."""
+    """The description of the session, sent at the start of every turn."""
 
     cwd: str | None = None
     model: str | None = None
@@ -76,22 +76,22 @@ class Init(_System, frozen=True, tag="init"):
 
 
 class Start(_System, frozen=True, tag="start"):
-    """Some stage of the session began."""
+    """A stage of the session started."""
 
 
 class End(_System, frozen=True, tag="end"):
-    """Some stage of the session ended."""
+    """A stage of the session ended."""
 
 
 class StatusChanged(_System, frozen=True, tag="status"):
-    """What the session is doing: requesting, compacting, or nothing (null)."""
+    """The activity of the session: requesting, compacting, or none (null)."""
 
     status: str | None = None
     permissionMode: str | None = None  # noqa: N815
 
 
 class ApiRetry(_System, frozen=True, tag="api_retry"):
-    """The model's API failed and is asked again."""
+    """The model's API failed, and the agent retries."""
 
     attempt: int | None = None
     max_retries: int | None = None
@@ -101,14 +101,14 @@ class ApiRetry(_System, frozen=True, tag="api_retry"):
 
 
 class CompactMetadata(Struct, frozen=True, omit_defaults=True, gc=False):
-    """How the context was compacted."""
+    """Details of compacting the context."""
 
     trigger: str | None = None  # manual or auto
     pre_tokens: int | None = None  # the size of the context before
 
 
 class CompactBoundary(_System, frozen=True, tag="compact_boundary"):
-    """What came before was summed up; the model no longer sees it whole."""
+    """The earlier messages were replaced by a summary for the model."""
 
     compact_metadata: CompactMetadata | None = None
 
@@ -127,13 +127,13 @@ class SessionStateChanged(_System, frozen=True, tag="session_state_changed"):
 
 
 class SessionTitleChanged(_System, frozen=True, tag="session_title_changed"):
-    """The session has another title."""
+    """The title of the session changed."""
 
     title: str | None = None
 
 
 class TaskUsage(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a task has used so far."""
+    """The usage of a task so far."""
 
     total_tokens: int | None = None
     tool_uses: int | None = None
@@ -141,20 +141,20 @@ class TaskUsage(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class TaskStarted(_System, frozen=True, tag="task_started"):
-    """A sub-agent or a long command began."""
+    """A sub-agent or a long command started."""
 
     task_id: str | None = None
     tool_use_id: str | None = None
     description: str | None = None
     subagent_type: str | None = None
     task_type: str | None = None
-    is_backgrounded: bool | None = None  # goes on after the turn
-    spawn_depth: int | None = None  # how many sub-agents deep
+    is_backgrounded: bool | None = None  # continues after the turn
+    spawn_depth: int | None = None  # depth of nested sub-agents
     prompt: str | None = None
 
 
 class TaskProgress(_System, frozen=True, tag="task_progress"):
-    """What a task is doing now."""
+    """The current activity of a task."""
 
     task_id: str | None = None
     tool_use_id: str | None = None
@@ -165,7 +165,7 @@ class TaskProgress(_System, frozen=True, tag="task_progress"):
 
 
 class TaskUpdated(_System, frozen=True, tag="task_updated"):
-    """A task's record changed."""
+    """The record of a task changed."""
 
     task_id: str | None = None
     patch: Any = None  # the changed fields
@@ -183,7 +183,7 @@ class TaskNotification(_System, frozen=True, tag="task_notification"):
 
 
 class BackgroundTask(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A task that runs while the turn goes on or after it."""
+    """A task that runs during or after the turn."""
 
     task_id: str | None = None
     task_type: str | None = None
@@ -192,13 +192,13 @@ class BackgroundTask(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class BackgroundTasksChanged(_System, frozen=True, tag="background_tasks_changed"):
-    """All background tasks there are now."""
+    """The list of all current background tasks."""
 
     tasks: list[BackgroundTask] = []
 
 
 class HookStarted(_System, frozen=True, tag="hook_started"):
-    """A hook from the settings runs."""
+    """A hook of the settings started."""
 
     hook_id: str | None = None
     hook_name: str | None = None
@@ -206,7 +206,7 @@ class HookStarted(_System, frozen=True, tag="hook_started"):
 
 
 class HookProgress(_System, frozen=True, tag="hook_progress"):
-    """What a hook printed so far."""
+    """The output of a hook so far."""
 
     hook_id: str | None = None
     hook_name: str | None = None
@@ -230,7 +230,7 @@ class HookResponse(_System, frozen=True, tag="hook_response"):
 
 
 class PermissionDenied(_System, frozen=True, tag="permission_denied"):
-    """A tool was refused without anybody being asked."""
+    """A tool call was denied without asking a person."""
 
     tool_name: str | None = None
     tool_use_id: str | None = None
@@ -238,32 +238,32 @@ class PermissionDenied(_System, frozen=True, tag="permission_denied"):
 
 
 class Informational(_System, frozen=True, tag="informational"):
-    """Words for a person, outside the conversation."""
+    """A text for people, outside of the messages."""
 
     content: str | None = None
     level: str | None = None
 
 
 class Notification(_System, frozen=True, tag="notification"):
-    """Something a person should notice."""
+    """A notification for people."""
 
     message: str | None = None
 
 
 class LocalCommandOutput(_System, frozen=True, tag="local_command_output"):
-    """What a slash command printed."""
+    """The output of a slash command."""
 
     content: str | None = None
 
 
 class CommandsChanged(_System, frozen=True, tag="commands_changed"):
-    """The slash commands there are now."""
+    """The current list of slash commands."""
 
     commands: list[Any] = []
 
 
 class ModelRefusalFallback(_System, frozen=True, tag="model_refusal_fallback"):
-    """A model refused and another took over."""
+    """A model refused, and another model took over."""
 
     model: str | None = None
     fallback_model: str | None = None
@@ -290,7 +290,7 @@ class PluginInstall(_System, frozen=True, tag="plugin_install"):
 
 
 class ElicitationComplete(_System, frozen=True, tag="elicitation_complete"):
-    """An MCP server's question to the person was dealt with."""
+    """The request of an MCP server to a person has ended."""
 
     mcp_server_name: str | None = None
     elicitation_id: str | None = None
@@ -313,7 +313,7 @@ class SessionWritesLost(_System, frozen=True, tag="session_writes_lost"):
 
 
 class UnknownSystemMessage(Unknown, frozen=True, tag_field="subtype", tag="unknown", gc=False):
-    """A system message of a subtype this version does not know."""
+    """A system message of a subtype that this version does not know."""
 
 
 SystemMessage: TypeAlias = (

@@ -1,4 +1,4 @@
-"""Claude's blocks as unified blocks."""
+"""Translates Claude's blocks into unified blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9
 
 
 def tool_type(name: str) -> str:
-    """The family a front end switches on: `Read` -> `CLAUDE_READ`, `mcp__x__y` -> `MCP`."""
+    """Returns the category for front ends: `Read` -> `CLAUDE_READ`, `mcp__x__y` -> `MCP`."""
     if name.startswith("mcp__"):
         return "MCP"
     return "CLAUDE_" + _WORD.sub("_", name).upper()
@@ -29,27 +29,27 @@ def tool_type(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _about(name: str) -> tuple[str, bool | None]:
-    """The family of a tool, and whether its calls are questions, if they are."""
+    """Returns the category of a tool, and True if its calls are questions, else None."""
     return tool_type(name), is_question(name) or None
 
 
 def unify(block: claude.ClaudeBlock, status: Status = "completed") -> ContentBlock:
-    """One block of Claude's as a unified block. A tool call is in progress until its result."""
+    """Translates one block. A tool call is in progress until its result."""
     return _TRANSLATIONS[type(block)](block, status)
 
 
 def unify_all(
     content: str | list[claude.ClaudeBlock] | None, details: Raw | UnsetType = UNSET
 ) -> list[ContentBlock]:
-    """A finished message's content.
+    """Translates the content of a finished message.
 
-    `details` is said once per frame, so only in a frame of one result is it clear whose it is.
+    A frame has `details` only once, so they are used only in a frame with a single result.
     """
     if content is None:
         return []
     if isinstance(content, str):
         return [unified.TextBlock(content, "completed")]
-    if len(content) == 1:  # one frame per block is the rule
+    if len(content) == 1:  # usually a frame has one block
         (only,) = content
         if type(only) is claude.ToolResultBlock:
             return [_tool_result(only, "completed", details)]
@@ -88,7 +88,7 @@ def _tool_result(
 
 
 def _server_tool_result(block: claude.ServerToolResultBlock, status: Status) -> ContentBlock:
-    """The provider's own tools may say failure inside: `web_search_tool_result_error`."""
+    """Translates a result of the provider's tools, which can hold an error inside its content."""
     content = block.content
     kind = content.get("type") if isinstance(content, dict) else None
     failed = block.is_error is True or (isinstance(kind, str) and kind.endswith("_error"))
@@ -98,7 +98,7 @@ def _server_tool_result(block: claude.ServerToolResultBlock, status: Status) -> 
 
 def _image(block: claude.ImageBlock, status: Status) -> ContentBlock:
     source = block.source
-    if source.data is None and source.url is None:  # by a file id, or some newer way
+    if source.data is None and source.url is None:  # by a file id, or in a newer way
         return unified.UnknownBlock("image", msgspec.to_builtins(block))
     return unified.ImageBlock(status, source.media_type, source.data, source.url)
 

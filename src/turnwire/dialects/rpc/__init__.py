@@ -1,4 +1,4 @@
-"""The RPC message format: messages as Claude's own SDK shapes them, for front ends."""
+"""The RPC message format: messages in the shape of Claude's own SDK, for front ends."""
 
 from turnwire.dialects.rpc.bridge import RpcBridge
 from turnwire.dialects.rpc.fold import Transcript

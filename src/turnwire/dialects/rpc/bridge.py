@@ -1,4 +1,4 @@
-"""UI events in, RPC messages out."""
+"""Translates UI events into RPC messages."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Messages = list[RpcMessage]
 
 
 class RpcBridge:
-    """One connection's translation; the connection chooses what it wants to see.
+    """Translates the UI events of one stream, with the options of a connection.
 
-    `tool_progress`: what becomes of a running tool's output. `off`: nothing, the result will come.
-    `text_delta` and `output_delta`: a delta of that type on the tool's own block. Never an
-    input_json_delta: output is not input.
-    `system`: whether news about the session goes out as `system` messages.
-    `stream_id`: goes into every stream event's uuid, `evt-{stream_id}-{n}`; by default the start
-    of the session's id.
-    `provider`: what the agent is called here; by default what it calls itself.
+    - `tool_progress`: how to send the output of a running tool. `off`: not at all, only its result.
+      `text_delta` and `output_delta`: a delta of that type on the block of the tool. Never an
+      input_json_delta, because output is not input.
+    - `system`: whether to send events about the session as `system` messages.
+    - `stream_id`: part of every stream event's uuid, `evt-{stream_id}-{n}`; by default the start of
+      the session's id.
+    - `provider`: the name of the agent; by default the name in the agent's events.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RpcBridge:
         self._stream_id = stream_id
         self._provider = provider
         self._session_id: str | None = None
-        self._uuid = ""  # all of a stream event's uuid but its number
+        self._uuid = ""  # the uuid of a stream event, without its number
         self._numbers = count(1)
         self._handlers: dict[type, Callable[[Any], Messages]] = {
             ui.UiTextDelta: self._text_delta,
@@ -69,11 +69,11 @@ class RpcBridge:
         }
 
     def feed(self, event: UiStreamEvent) -> Messages:
-        """The RPC messages that one UI event means, in order."""
+        """Returns the RPC messages of one UI event, in order."""
         return self._handlers[type(event)](event)
 
     def feed_all(self, events: Iterable[UiStreamEvent]) -> Messages:
-        """The same for events that are there together, which is faster."""
+        """Returns the RPC messages of several events. Faster than one call for each."""
         handlers = self._handlers
         return [message for event in events for message in handlers[type(event)](event)]
 
@@ -93,7 +93,7 @@ class RpcBridge:
         self._uuid = f"evt-{self._stream_id or session_id[:8] or 'stream'}-"
 
     def _text_delta(self, e: ui.UiTextDelta) -> Messages:
-        # Written out, and not through `_stream`: this comes a thousand times.
+        # Does not call `_stream`, because this is the most frequent event.
         session_id = e.session_id
         if session_id != self._session_id:
             self._meet(session_id)
@@ -148,7 +148,7 @@ class RpcBridge:
         )
         return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta, e.tool_id))]
 
-    # --- whole messages -----------------------------------------------------------------------
+    # --- complete messages --------------------------------------------------------------------
 
     def _tool_complete(self, e: ui.UiToolComplete) -> Messages:
         result = rpc.RpcToolResultBlock(e.tool_id, e.result, e.is_error)
@@ -221,7 +221,7 @@ class RpcBridge:
 
 
 def to_rpc_block(block: ContentBlock) -> RpcBlock:
-    """A unified block as RPC clients know blocks."""
+    """Converts a unified block into an RPC block."""
     return _BLOCKS[type(block)](block)
 
 
@@ -249,7 +249,7 @@ def _image(block: unified.ImageBlock) -> RpcBlock:
 
 
 def _same(block: Any) -> RpcBlock:
-    """A block that is written the same way on both sides."""
+    """Returns a block that has the same fields in both formats."""
     shared: RpcBlock = block
     return shared
 

@@ -1,4 +1,4 @@
-"""Entries of the log, and the ends of turns, as RPC messages."""
+"""Translates the entries of the log, and the ends of turns, into RPC messages."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _encode = msgspec.json.Encoder().encode
 def message_of(
     entry: Message, meta: Meta, number: int, provider: str, session_id: str
 ) -> RpcMessage:
-    """What an entry, whose meta this is, tells a front end. News are system messages."""
+    """Returns the message of an entry with this meta; a system message for a system event."""
     make = _BY_ROLE[entry.role]
     return make(entry.parts, meta, number, provider, session_id)
 
 
 def system_message(subtype: str, data: Any, provider: str, session_id: str) -> RpcMessage:
-    """News about the session. `data` may be bytes of JSON already."""
+    """Returns a system message. `data` may be encoded JSON."""
     raw: Raw | UnsetType = UNSET
     if data is not None and data is not UNSET:
         raw = data if isinstance(data, Raw) else Raw(_encode(data))
@@ -45,10 +45,10 @@ def system_message(subtype: str, data: Any, provider: str, session_id: str) -> R
 def end_of_turn(
     end: TurnEnd, provider: str, session_id: str, figures: ResultSummary | None = None
 ) -> list[RpcMessage]:
-    """How a turn ended: the error, if there was one, and the result.
+    """Returns the messages for the end of a turn: the error, if there was one, and the result.
 
-    `figures`: what the agent itself says of it, which is more than is kept. Where both speak, what
-    is kept is what counts: the same to who was there and to who comes later.
+    `figures` are the agent's own figures, which are more than the log stores. Stored values take
+    precedence, so that live clients and later clients get the same.
     """
     who = (provider, figures.session_id if figures else session_id, None, None)
     usual = "error_during_execution" if end.is_error else "success"
@@ -82,7 +82,7 @@ def end_of_turn(
     return [rpc.RpcErrorMessage(end.error.message, provider, end.error.code), result]
 
 
-# --- what was said ------------------------------------------------------------------------------
+# --- content ------------------------------------------------------------------------------------
 
 
 def _user(
@@ -114,14 +114,14 @@ def _content(content: Content) -> RpcBlock:
 
 
 def _address_of(blob: Blob) -> str:
-    """Where the server has it, below its own address."""
+    """Returns the path of the blob on the server."""
     return f"/api/blobs/{blob.blob_id}"
 
 
 def _said(
     parts: list[MessagePart], meta: Meta, number: int, provider: str, session_id: str
 ) -> RpcMessage:
-    """A finished block, or a tool's result: whatever the one part is."""
+    """Returns the message of a finished block or of a tool's result."""
     part = parts[0] if len(parts) == 1 and meta.blocks is None else None
     if isinstance(part, m.ToolResultPart):
         return _result(part.payload, meta, provider)
@@ -156,7 +156,7 @@ def _tool_call(call: m.ToolCallPayload) -> RpcBlock:
     arguments: Any = call.arguments
     text: str | None = None
     if not call.is_question:
-        if call.raw_args_text is not None or call.blob is not None:  # they are in there
+        if call.raw_args_text is not None or call.blob is not None:  # one of these has them
             arguments = None
         text = call.preview if call.raw_args_text is None else call.raw_args_text
     kind = call.tool_type or "UNKNOWN"
@@ -174,7 +174,7 @@ def _result(result: m.ToolResultPayload, meta: Meta, provider: str) -> RpcMessag
     return rpc.RpcUserMessage(body, provider, meta.parent_tool_use_id, agent_id=meta.agent_id)
 
 
-# --- what happened ------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------
 
 
 def _system(
@@ -183,7 +183,7 @@ def _system(
     event = event_of(meta, number)
     if event is None:
         return system_message(*news_of(meta), provider, session_id)
-    if isinstance(event, RequestInput) and not event.announced:  # its call was not shown before
+    if isinstance(event, RequestInput) and not event.announced:  # the log has no call for it
         kind = event.tool_type or "UNKNOWN"
         block = rpc.RpcToolUseBlock(
             event.question_id, event.tool_name, kind, event.input, "in_progress"
@@ -192,7 +192,7 @@ def _system(
         return rpc.RpcAssistantMessage(
             body, provider, event.parent_tool_use_id, agent_id=event.agent_id
         )
-    assert meta.message_type is not None  # as it is an event
+    assert meta.message_type is not None  # an event always has one
     return system_message(meta.message_type, event, provider, session_id)
 
 

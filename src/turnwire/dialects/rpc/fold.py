@@ -1,4 +1,4 @@
-"""The front end's side of RPC: how messages become what a person sees (section 5)."""
+"""The client side of RPC: reduces messages to the view of a conversation (section 5)."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage
 
 __all__ = ["Transcript"]
 
-_REMEMBERED = 4096  # user messages; a repeat comes soon after its first time, or not at all
+_REMEMBERED = 4096  # user messages; a duplicate arrives soon after the original, or never
 
 
 class Transcript:
-    """Apply every RPC message in order; `view` is what a person sees by then."""
+    """Reduces RPC messages, in order, to a `view`."""
 
     def __init__(self) -> None:
         self._build = ViewBuilder()
-        self._streaming: dict[str | None, MessageBuilder] = {}  # one per voice
-        self._seen = Recent(_REMEMBERED)  # the latest user messages
+        self._streaming: dict[str | None, MessageBuilder] = {}  # by sub-agent; None: the agent
+        self._seen = Recent(_REMEMBERED)  # uuids of the latest user messages
         self._results = Recent(_REMEMBERED)
         self._last: rpc.RpcStreamEvent | None = None
-        self._error: TurnError | None = None  # of the turn that runs
-        self._has_news = False  # since the last turn ended
+        self._error: TurnError | None = None  # of the running turn
+        self._has_news = False  # whether content arrived after the last turn ended
         self._users = 0
         self._nameless = 0
 
     def view(self) -> View:
-        """Everything on the screen. It costs what the conversation is long."""
+        """Returns the whole view. The cost grows with the length of the conversation."""
         return self._build.view()
 
     def result_of(self, tool_use_id: str) -> ResultView | None:
-        """What a tool gave back, also where its call came before all of this."""
+        """Returns the result of a tool call, also if the call itself is not in the view."""
         return self._build.result_of(tool_use_id)
 
     def connected(self, *, reset: bool = False) -> None:
-        """On another connection: what was half said is said again; `reset`: all of it is void."""
+        """Starts another connection, which repeats unfinished messages. `reset` clears the view."""
         if reset:
             self.__init__()  # type: ignore[misc]  # the same as a new one
             return
@@ -65,9 +65,9 @@ class Transcript:
     def apply(
         self, message: RpcMessage, sequence: int | None = None, turn_id: int | None = None
     ) -> None:
-        """One more message, and its number in the log and its turn where they stand beside it.
+        """Applies one message, with its number in the log and its turn if the frame has them.
 
-        Section 5.1: each type has its handler; a type not known yet changes nothing.
+        Section 5.1: each type has its handler; an unknown type changes nothing.
         """
         if self._is_repeat(message, sequence):
             return
@@ -88,9 +88,9 @@ class Transcript:
                 assert_never(message)
 
     def _is_repeat(self, message: RpcMessage, sequence: int | None) -> bool:
-        """A number that was there before; the same stream event twice running; a known uuid.
+        """Returns whether the number, a user message's uuid, or the last stream event repeats.
 
-        A stream event's uuid is only this connection's counting, so an older one says nothing.
+        The uuid of a stream event only counts on one connection, so an older uuid proves nothing.
         """
         if sequence is not None:
             if sequence <= self._build.cursor:
@@ -157,13 +157,13 @@ class Transcript:
         if before is not None and before is not streaming:
             self._close(before)
         self._streaming[parent] = streaming
-        if not streaming.has_ended:  # a replay wakes nothing up again
+        if not streaming.has_ended:  # a replay does not reopen a message that has ended
             streaming.is_open = True
-            # Begun anew, on another connection: what was half said will be said again.
+            # The message started again on another connection, which repeats its unfinished blocks.
             self._discard(streaming, 0)
 
     def _output(self, tool_use_id: str, delta: rpc.RpcDelta) -> None:
-        """What a running tool prints goes to its card, whatever is streaming by now."""
+        """Adds the output of a running tool to its call, whichever message is streaming now."""
         if isinstance(delta, rpc.RpcTextDelta):
             self._build.progress(tool_use_id, delta.text)
         elif isinstance(delta, rpc.RpcOutputDelta):
@@ -175,7 +175,7 @@ class Transcript:
             self._output(block.id, delta)
             return
         if target.status != "streaming":
-            return  # its last word has been said
+            return  # the block is finished
         match delta, block:
             case rpc.RpcTextDelta(text=text), TextView():
                 target.append(text)
@@ -183,7 +183,7 @@ class Transcript:
                 target.append(text)
             case rpc.RpcInputJsonDelta(partial_json=text), ToolView():
                 target.append(text)
-            case _:  # a delta of another kind than its block
+            case _:  # the delta does not fit the type of the block
                 pass
 
     def _stop(self, message: MessageBuilder, parent: str | None, void_from: int | None) -> None:
@@ -192,11 +192,11 @@ class Transcript:
             self._discard(message, void_from)
         self._close(message)
         if not message.blocks:
-            message.has_ended = False  # it may come again
+            message.has_ended = False  # the message may start again
             del self._streaming[parent]
 
     def _close(self, message: MessageBuilder) -> None:
-        """It no longer streams, and stays where it is."""
+        """Ends the streaming of a message, and keeps its position."""
         message.is_open = False
         for block in message.blocks.values():
             _settle(block)
@@ -213,7 +213,7 @@ class Transcript:
     # --- section 5.4: finished messages ---------------------------------------------------------
 
     def _assistant(self, said: rpc.RpcAssistantMessage, sequence: int | None) -> None:
-        """The finished blocks replace what was streamed for them; the placeholder keeps its id."""
+        """Replaces streamed blocks by finished ones; the streamed message keeps its id."""
         body, parent = said.message, said.parent_tool_use_id
         message = self._build.find(parent, body.id) if body.id else None
         if message is None:
@@ -242,7 +242,7 @@ class Transcript:
         self._build.drop_if_empty(message)
 
     def _waiting(self, message_id: str | None, parent: str | None) -> MessageBuilder | None:
-        """The placeholder that waits for a finished message, where not both of them have an id."""
+        """Returns the streamed message of a finished one, if they cannot be matched by id."""
         message = self._streaming.get(parent)
         if message is None or (message_id is not None and not _is_nameless(message)):
             return None
@@ -258,7 +258,7 @@ class Transcript:
     # --- section 5.3: user messages -------------------------------------------------------------
 
     def _user(self, message: rpc.RpcUserMessage, sequence: int | None) -> None:
-        """A tool_result goes to its tool's card, anything else is a message."""
+        """Adds each tool_result to its tool call; shows any other content as a message."""
         rest: list[RpcBlock] = []
         for block in message.message.content or ():
             if isinstance(block, rpc.RpcToolResultBlock):
@@ -288,10 +288,9 @@ class Transcript:
     # --- the end of a turn ------------------------------------------------------------------------
 
     def _result(self, result: rpc.RpcResultMessage, turn_id: int | None) -> None:
-        """A turn is over, which counts once.
+        """Ends a turn, only once.
 
-        Where nobody says which turn: the same words again, when nothing new was said, are the same
-        end.
+        Without a turn id, an identical result without new content before it counts as a repeat.
         """
         error, self._error = self._error, None
         has_news, self._has_news = self._has_news, False
@@ -318,7 +317,7 @@ class Transcript:
         self._build.end_turn(turn_id, end)
 
 
-_NAMELESS = "nameless-"  # no agent's own word, so that it is nobody's id
+_NAMELESS = "nameless-"  # a prefix that no agent uses for its ids
 
 
 def _is_nameless(message: MessageBuilder) -> bool:
@@ -326,7 +325,7 @@ def _is_nameless(message: MessageBuilder) -> bool:
 
 
 def _place(message: MessageBuilder, block: RpcBlock) -> int:
-    """Where a finished block without an index goes: by tool_use id, else the next of its kind."""
+    """Returns the position of a finished block without an index: by tool_use id, else by type."""
     for index in sorted(message.blocks):
         there = message.blocks[index]
         if isinstance(block, rpc.RpcToolUseBlock):
@@ -345,7 +344,7 @@ def _kind(block: BlockView) -> str:
 
 
 def _shown(block: RpcBlock, block_id: str, status: BlockStatus) -> BlockView:
-    """A block as the view has it."""
+    """Converts a block into a block of the view."""
     match block:
         case rpc.RpcTextBlock():
             return TextView(block_id, status, block.text, block.citations)
@@ -365,7 +364,7 @@ def _shown(block: RpcBlock, block_id: str, status: BlockStatus) -> BlockView:
 
 
 def _settle(block: BlockBuilder) -> None:
-    """The block has all its pieces. A tool's input can be read now."""
+    """Closes a block that has all its pieces, and parses the input of a tool call."""
     if block.status != "streaming":
         return
     block.status = "complete"

@@ -1,4 +1,4 @@
-"""The frames on an RPC socket: calls and their answers, in both directions, and streams."""
+"""The frames of an RPC socket: calls and answers in both directions, and streams."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
     "write",
 ]
 
-_OURS = "srv-"  # how the ids of the server's own calls begin
+_OURS = "srv-"  # prefix of the ids of the server's own calls
 
 
 class _Plain(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -52,19 +52,19 @@ class _Plain(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Error(_Plain, frozen=True):
-    """Why not."""
+    """Why a call failed."""
 
     code: str  # one of the error codes of protocol v2
-    message: str  # what happened, in words
-    retryable: bool  # the same call, made again later, may succeed
+    message: str  # an explanation for people
+    retryable: bool  # a retry of the same call may succeed later
     what_to_do: str
-    data: dict[str, Any] = {}  # particulars, by code
+    data: dict[str, Any] = {}  # details, by code
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """The one answer to a call. The one of the two that is not used is null."""
+    """The answer to a call. Either `result` or `error` is null."""
 
-    id: str | None  # null: no call in particular; the connection may be about to close
+    id: str | None  # null: not about one call; the connection may be about to close
     result: Any
     error: Error | None
 
@@ -74,22 +74,22 @@ class _Tagged(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=Fals
 
 
 class Stream(_Tagged, frozen=True, tag="stream"):
-    """A message that a call led to."""
+    """A message in the stream of a call."""
 
     id: str
     data: RpcMessage
-    sequence: int | None = None  # its number in the log, where it is kept there
-    turn_id: int | None = None  # on what is kept, and on a `result`: the turn that it is of
+    sequence: int | None = None  # its number in the log, if it is stored
+    turn_id: int | None = None  # the turn, for stored messages and for `result`
 
 
 class Complete(_Tagged, frozen=True, tag="complete"):
-    """No more comes under this id."""
+    """The stream of this call has ended."""
 
     id: str
 
 
 class ServerCall(Struct, frozen=True, gc=False):
-    """The server calls the client: something waits for a person."""
+    """The server calls the client: a request waits for a person."""
 
     id: str  # `srv-N`
     method: Literal["askUserQuestion", "requestPermission"]
@@ -97,13 +97,13 @@ class ServerCall(Struct, frozen=True, gc=False):
 
 
 class Cancel(_Tagged, frozen=True, tag="cancel"):
-    """A call is taken back: somebody else has answered, or it does not matter any more."""
+    """The server withdraws a call: another client has answered, or the request is obsolete."""
 
     id: str
 
 
 class Heartbeat(Struct, frozen=True, tag_field="type", tag="heartbeat", gc=False):
-    """The server is there; it says so when it has been silent."""
+    """The server is alive; sent after a time of silence."""
 
     id: None = None
 
@@ -111,16 +111,16 @@ class Heartbeat(Struct, frozen=True, tag_field="type", tag="heartbeat", gc=False
 ServerFrame: TypeAlias = Answer | Stream | Complete | ServerCall | Cancel | Heartbeat
 
 
-# --- what calls are answered with ---------------------------------------------------------------
+# --- results of calls ---------------------------------------------------------------------------
 
 
 class Capabilities(_Plain, frozen=True):
-    """What may be asked for. A front end offers nothing else."""
+    """The available features. A front end offers only these."""
 
     provider: str  # the agent
-    methods: list[str]  # those that will not be refused with NOT_SUPPORTED
-    images: bool = False  # `queryWithContent` may hold pictures
-    models: list[str] = []  # for `setModel`, where the agent lists them
+    methods: list[str]  # methods that are not refused with NOT_SUPPORTED
+    images: bool = False  # whether `queryWithContent` accepts images
+    models: list[str] = []  # for `setModel`, if the agent lists them
     permission_modes: list[str] = []  # for `setPermissionMode`
     options: list[str] = []  # for `connect`
 
@@ -129,27 +129,27 @@ class Connected(_Plain, frozen=True):
     """The result of `connect`."""
 
     conversation: str
-    epoch: str  # this incarnation of the log
+    epoch: str  # identifies this incarnation of the log
     first: int  # the number of the first entry that this connection will get
     head: int  # the number of the newest entry; 0: none yet
-    resumed: bool  # `last_sequence` was accepted: what follows goes on from there
+    resumed: bool  # whether `last_sequence` was accepted: the stream continues from it
     capabilities: Capabilities
-    status: Status  # as it is now
-    max_frame_bytes: int  # of a client's frame
-    max_queue: int  # messages that may wait
+    status: Status  # the current status
+    max_frame_bytes: int  # maximum size of a client's frame
+    max_queue: int  # maximum length of the queue
     heartbeat_seconds: int  # the server is never silent for longer
     connection_id: str
-    session_id: str | None = None  # the agent's own session, where it is known
-    reset: str | None = None  # why what the client has is void: drop all of it
+    session_id: str | None = None  # the agent's own session id, if known
+    reset: str | None = None  # why the client's copy is void and must be dropped
 
 
 class Accepted(_Plain, frozen=True):
-    """The result of `query` and `queryWithContent`: what was said is safe."""
+    """The result of `query` and `queryWithContent`: the message is stored."""
 
     turn_id: int | None = None  # the turn that it started
-    queue_id: str | None = None  # it waits under this id
-    held: bool = False  # the queue had been held, and goes on now
-    duplicate: bool = False  # this query came before, and was not taken twice
+    queue_id: str | None = None  # its id in the queue
+    held: bool = False  # the queue was held, and resumes now
+    duplicate: bool = False  # the call is a repeat, and was not executed again
 
 
 class Stopped(_Plain, frozen=True):
@@ -173,8 +173,8 @@ class History(_Plain, frozen=True):
     messages: list[Kept]
     head: int  # the number of the newest entry
     epoch: str
-    first: int | None  # the number of the first entry of this page; null: it is empty
-    last: int | None  # that of the last one
+    first: int | None  # the number of the first entry of this page; null: the page is empty
+    last: int | None  # the number of the last entry of this page
 
 
 class SessionSummary(_Plain, frozen=True):
@@ -189,7 +189,7 @@ class SessionSummary(_Plain, frozen=True):
     running: bool
     title: str | None = None
     cwd: str | None = None
-    session_id: str | None = None  # the agent's own session
+    session_id: str | None = None  # the agent's own session id
     archived: bool = False
 
 
@@ -199,32 +199,32 @@ class Sessions(_Plain, frozen=True):
     sessions: list[SessionSummary]
 
 
-# --- writing ------------------------------------------------------------------------------------
+# --- encoding -----------------------------------------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
 
 
 def write(frame: Any) -> bytes:
-    """A frame as JSON bytes."""
+    """Encodes a frame as JSON."""
     return encode_clean(_encode, frame)
 
 
-# What to do, where the registry says it in the words of the other door.
+# Advice in the terms of RPC, for codes whose general advice uses the terms of protocol v2.
 WHAT_TO_DO = {
-    "NOT_SUPPORTED": "Offer only what the capabilities list.",
-    "UNKNOWN_MESSAGE_TYPE": "Check the spelling; capabilities.methods has the methods.",
-    "INVALID_QUESTION_ID": "Answer only calls of the server's that it has not taken back.",
+    "NOT_SUPPORTED": "Offer only features that the capabilities list.",
+    "UNKNOWN_MESSAGE_TYPE": "Check the spelling; capabilities.methods lists the methods.",
+    "INVALID_QUESTION_ID": "Answer only calls of the server that it has not cancelled.",
     "NO_PENDING_INPUT": "Call query instead.",
-    "DUPLICATE_INPUT_RESPONSE": "Take the call back from the person: it is answered.",
-    "INPUT_TIMEOUT": "Call query if it still matters.",
-    "CONVERSATION_INTERRUPTED": "Call query to go on.",
+    "DUPLICATE_INPUT_RESPONSE": "Close the request on the screen: it is answered.",
+    "INPUT_TIMEOUT": "Call query if the answer still matters.",
+    "CONVERSATION_INTERRUPTED": "Call query to continue.",
 }
 
 
 def error_of(refused: Refused, method: str | None = None) -> Error:
-    """A refusal, as a client is told; of the call of this method, if it is the answer to one."""
+    """Converts a refusal into an error; `method` is the method of the refused call, if any."""
     data = {key: value for key, value in refused.data.items() if key != "id"}
-    if data.pop("type", None) is not None and method is not None:  # the other door's name for it
+    if data.pop("type", None) is not None and method is not None:  # the name in protocol v2
         data["method"] = method
     code = str(refused.code)
     what_to_do = WHAT_TO_DO.get(code, refused.what_to_do)
@@ -232,22 +232,22 @@ def error_of(refused: Refused, method: str | None = None) -> Error:
 
 
 def stream_head(call_id: str) -> bytes:
-    """What stands before a message. Messages are written once for all; only this differs."""
+    """Returns the bytes of a stream frame before its message, which all connections share."""
     return b'{"id":%b,"type":"stream","data":' % write(call_id)
 
 
 def stream_tail(sequence: int | None, turn_id: int | None) -> bytes:
-    """What stands behind it."""
+    """Returns the bytes of a stream frame after its message."""
     number = b"" if sequence is None else b',"sequence":%d' % sequence
     turn = b"" if turn_id is None else b',"turn_id":%d' % turn_id
     return number + turn + b"}"
 
 
-# --- reading ------------------------------------------------------------------------------------
+# --- decoding -----------------------------------------------------------------------------------
 
 
 class Call(Struct, frozen=True, gc=False):
-    """A client calls the server."""
+    """A call by the client."""
 
     id: str
     method: str
@@ -255,15 +255,15 @@ class Call(Struct, frozen=True, gc=False):
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A client answers a call of the server."""
+    """The client's answer to a call by the server."""
 
     id: str
     result: Any = None
-    failed: bool = False  # it said that it cannot, or will not, answer
+    failed: bool = False  # the client cannot or does not want to answer
 
 
 def read_frame(value: Any) -> Call | Reply:
-    """Read a frame of a client from decoded JSON, strictly.
+    """Reads a frame of a client from decoded JSON, strictly.
 
     Raises Refused. Its data holds the `id`, so that the refusal is the answer to that call.
     """
@@ -271,7 +271,7 @@ def read_frame(value: Any) -> Call | Reply:
         raise Refused("INVALID_FORMAT", "The frame is not a JSON object.")
     own_id = value.get("id")
     if not isinstance(own_id, str) or not own_id:
-        said = 'A frame has an `id`, which is a text: {"id": "1", "method": "connect"}.'
+        said = 'A frame needs an `id`, a string: {"id": "1", "method": "connect"}.'
         raise Refused("INVALID_FORMAT", said)
     for key in value:
         if key not in _KEYS:
@@ -283,10 +283,10 @@ def read_frame(value: Any) -> Call | Reply:
         return _reply(own_id, value)
     method = value.get("method")
     if not isinstance(method, str):
-        raise Refused("INVALID_FORMAT", "A call has a `method`, which is a text.", id=own_id)
+        raise Refused("INVALID_FORMAT", "A call needs a `method`, a string.", id=own_id)
     kind = METHODS.get(method)
     if kind is None:
-        said = f"There is no method {method!r}; there is: {', '.join(METHODS)}."
+        said = f"There is no method {method!r}. The methods are: {', '.join(METHODS)}."
         raise Refused("UNKNOWN_MESSAGE_TYPE", said, id=own_id)
     given = value.get("params")
     try:
@@ -302,17 +302,17 @@ _KEYS = {"id", "method", "params", "result", "error"}
 
 def _reply(own_id: str, value: dict[str, Any]) -> Reply:
     if "method" in value:
-        said = f"Ids that begin with {_OURS} are the server's. Choose another one."
+        said = f"Ids that start with {_OURS} are reserved for the server. Choose another one."
         raise Refused("INVALID_FORMAT", said, id=own_id)
     failed = value.get("error") is not None
     if not failed and value.get("result") is None:
-        said = "An answer has a `result`, or an `error`."
+        said = "An answer needs a `result` or an `error`."
         raise Refused("INVALID_FORMAT", said, id=own_id)
     return Reply(own_id, value.get("result"), failed)
 
 
 def read_reply(reply: Reply, request: OpenRequest) -> QuestionReply | PermissionReply:
-    """What a client's answer says. Raises Refused, with the `id`."""
+    """Returns the content of a client's answer. Raises Refused, with the `id`."""
     kind: Any = QuestionReply if request.kind == "question" else PermissionReply
     try:
         read: QuestionReply | PermissionReply = msgspec.convert(reply.result, kind)

@@ -1,4 +1,4 @@
-"""RPC messages: five kinds that mirror the Claude SDK's, and `system` for those who ask for it."""
+"""The RPC messages: five types that mirror the Claude SDK, and `system` as an option."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
 
 
 def _written(value: Any) -> Any:
-    """A default for a field that may be absent when it is read, and is always written."""
+    """Returns a default for a field that may be absent in input, and is always in output."""
     return field(default_factory=lambda: value)
 
 
 def _default(value: Any) -> Meta:
-    """The same default in the JSON Schema."""
+    """Returns the same default for the JSON Schema."""
     return Meta(extra_json_schema={"default": value})
 
 
 class RpcTextBlock(_Block, frozen=True, tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
     citations: list[Any] | None = None
@@ -90,24 +90,24 @@ class RpcThinkingBlock(_Block, frozen=True, tag="thinking"):
 
     thinking: str
     signature: str | None = None
-    redacted: str | None = None  # reasoning that may only be handed back, not read
+    redacted: str | None = None  # encrypted reasoning: can be sent back to the model, but not read
 
 
 class RpcToolUseBlock(
     _Block, frozen=True, tag="tool_use", rename={"tool_name": "toolName", "tool_type": "toolType"}
 ):
-    """A call of a tool."""
+    """A tool call."""
 
     id: str
     tool_name: str
-    tool_type: str  # a family to switch on: `CLAUDE_READ`, `MCP`, ...
-    input: Annotated[Any, _default(None)] = _written(None)  # null while it still streams in
+    tool_type: str  # a category for the front end: `CLAUDE_READ`, `MCP`, ...
+    input: Annotated[Any, _default(None)] = _written(None)  # null while it streams
     status: Annotated[Status, _default("in_progress")] = _written("in_progress")
-    input_text: str | None = None  # the streamed input, where it is not valid JSON
+    input_text: str | None = None  # the streamed input, if it is not valid JSON
 
 
 class RpcToolResultBlock(_Block, frozen=True, tag="tool_result"):
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     tool_use_id: str
     content: Annotated[Any, _default(None)] = _written(None)
@@ -115,7 +115,7 @@ class RpcToolResultBlock(_Block, frozen=True, tag="tool_result"):
 
 
 class RpcImageSource(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where a picture is, as the Messages API says it."""
+    """The source of an image, as in the Messages API."""
 
     type: str  # base64 or url
     media_type: str | None = None
@@ -124,7 +124,7 @@ class RpcImageSource(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RpcImageBlock(_Block, frozen=True, tag="image"):
-    """A picture."""
+    """An image."""
 
     source: RpcImageSource
 
@@ -150,12 +150,12 @@ RpcBlock: TypeAlias = (
 
 
 class RpcMessageContent(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message's body. `content` may be null or missing where a message only begins."""
+    """The content of a message. `content` may be null or missing when the message starts."""
 
     content: list[RpcBlock] | None = None
-    id: str | None = None  # the agent's message id; frames with one id are one message
+    id: str | None = None  # the agent's message id; frames with the same id are one message
     model: str | None = None
-    index: int | None = None  # the place of the first of these blocks in the whole message
+    index: int | None = None  # the position of the first of these blocks in the whole message
 
 
 class _Delta(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
@@ -187,7 +187,7 @@ class RpcOutputDelta(_Delta, frozen=True, tag="output_delta"):
 
 
 class RpcUnknownDelta(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A delta of a kind this version does not know."""
+    """A delta of a type that this version does not know."""
 
 
 RpcDelta: TypeAlias = (
@@ -200,13 +200,13 @@ class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
 
 
 class RpcMessageStartEvent(_Event, frozen=True, tag="message_start"):
-    """A message begins."""
+    """A message starts."""
 
     message: RpcMessageContent | None = None
 
 
 class RpcContentBlockStartEvent(_Event, frozen=True, tag="content_block_start"):
-    """A block begins."""
+    """A block starts."""
 
     index: int
     content_block: RpcBlock
@@ -217,17 +217,17 @@ class RpcContentBlockDeltaEvent(_Event, frozen=True, tag="content_block_delta"):
 
     index: int
     delta: RpcDelta
-    tool_use_id: str | None = None  # where it is a tool's output: its message may be over by then
+    tool_use_id: str | None = None  # on a tool's output, because the tool's message may have ended
 
 
 class RpcContentBlockStopEvent(_Event, frozen=True, tag="content_block_stop"):
-    """A block ended."""
+    """A block has ended."""
 
     index: int
 
 
 class RpcMessageDelta(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What changed about the message itself."""
+    """Changes of the message itself."""
 
     stop_reason: str | None
 
@@ -240,13 +240,13 @@ class RpcMessageDeltaEvent(_Event, frozen=True, tag="message_delta"):
 
 
 class RpcMessageStopEvent(_Event, frozen=True, tag="message_stop"):
-    """A message ended. Its blocks from `discarded_from` on were abandoned: drop them."""
+    """A message has ended. A client drops its blocks from `discarded_from` on."""
 
     discarded_from: int | None = None  # drop the blocks from this index on
 
 
 class RpcUnknownStreamEvent(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A stream event of a kind this version does not know."""
+    """A stream event of a type that this version does not know."""
 
 
 RpcStreamEventData: TypeAlias = (
@@ -268,15 +268,15 @@ class _Message(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=Fal
 
 
 class RpcUserMessage(_Message, frozen=True, tag="user"):
-    """Something said to the model; a tool's result comes as one of these, alone."""
+    """A message to the model. A tool's result is sent alone, as one of these."""
 
     message: RpcMessageContent
     provider: str
     parent_tool_use_id: str | None = None
     isSynthetic: bool | None = None  # noqa: N815 (Claude's spelling; said by the agent, not a person)
     isReplay: bool | None = None  # noqa: N815 (said in an earlier turn)
-    uuid: str | None = None  # the agent's id of this very frame
-    agent_id: str | None = None  # the sub-agent's
+    uuid: str | None = None  # the agent's id of this frame
+    agent_id: str | None = None  # the id of the sub-agent
 
 
 class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):
@@ -285,13 +285,13 @@ class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):
     message: RpcMessageContent
     provider: str
     parent_tool_use_id: str | None = None
-    error: str | None = None  # the API failed and these words say so
-    aborted: bool = False  # cut short by an interrupt
-    agent_id: str | None = None  # the sub-agent's
+    error: str | None = None  # the message reports this API error
+    aborted: bool = False  # ended early by an interrupt
+    agent_id: str | None = None  # the id of the sub-agent
 
 
 class RpcResultMessage(_Message, frozen=True, tag="result"):
-    """A turn's end and its figures."""
+    """The end of a turn, and its figures."""
 
     subtype: str
     duration_ms: int
@@ -301,46 +301,46 @@ class RpcResultMessage(_Message, frozen=True, tag="result"):
     session_id: str
     provider: str
     total_cost_usd: float | None = None  # since the agent process started
-    cost_usd: float | None = None  # this turn
-    usage: Usage | None = None  # this turn
+    cost_usd: float | None = None  # of this turn
+    usage: Usage | None = None  # of this turn
     result: str | None = None
     stop_reason: str | None = None
     terminal_reason: str | None = None
     structured_output: Any = None
     errors: list[str] | None = None
-    model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
+    model_usage: dict[str, ModelUsage] | None = None  # of this turn, by model
 
 
 class RpcStreamEvent(_Message, frozen=True, tag="stream_event"):
-    """A message as it grows."""
+    """An event of a growing message."""
 
     uuid: str  # `evt-{stream}-{n}`
     session_id: str
     event: RpcStreamEventData
     provider: str
     parent_tool_use_id: str | None = None
-    agent_id: str | None = None  # the sub-agent's
+    agent_id: str | None = None  # the id of the sub-agent
 
 
 class RpcErrorMessage(_Message, frozen=True, tag="error"):
-    """Something failed."""
+    """An error."""
 
     message: str
     provider: str
-    code: str | None = None  # the agent's word for it: `api_error`, ...
+    code: str | None = None  # the agent's code: `api_error`, ...
 
 
 class RpcSystemMessage(_Message, frozen=True, tag="system"):
-    """News about the session; only for a connection that asks for it."""
+    """An event about the session, only for connections that ask for it."""
 
     subtype: str
     session_id: str
     provider: str
-    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    data: Raw | UnsetType = UNSET  # the agent's message, unchanged
 
 
 class RpcUnknownMessage(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A message of a type this version does not know."""
+    """A message of a type that this version does not know."""
 
 
 RpcMessage: TypeAlias = (
@@ -353,7 +353,7 @@ RpcMessage: TypeAlias = (
     | RpcUnknownMessage
 )
 
-# What a connection chooses for the output of a running tool (section 4.2).
+# How a connection gets the output of a running tool (section 4.2).
 ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
 
 _encode = msgspec.json.Encoder().encode
@@ -361,12 +361,12 @@ _decoder: msgspec.json.Decoder[RpcMessage] = msgspec.json.Decoder(RpcMessage)
 
 
 def encode(message: Any) -> bytes:
-    """An RPC message as JSON bytes."""
+    """Encodes an RPC message as JSON."""
     return encode_clean(_encode, message)
 
 
 def decode(raw: bytes) -> RpcMessage:
-    """JSON bytes as an RPC message. What is not known stays as Unknown; BadLine if no object."""
+    """Decodes an RPC message. Unknown parts become Unknown. Raises BadLine if it is no object."""
     try:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

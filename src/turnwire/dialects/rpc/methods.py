@@ -1,4 +1,4 @@
-"""What a client of the RPC door may ask for: a type for the parameters of each method."""
+"""The RPC methods that a client can call: one type for the parameters of each method."""
 
 from __future__ import annotations
 
@@ -46,45 +46,45 @@ _NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class _Params(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """An unknown field is refused: a misspelt wish would be half a wish."""
+    """The parameters of a method. Rejects unknown fields, so that no misspelt field is ignored."""
 
 
 # --- a conversation -----------------------------------------------------------------------------
 
 
 class Connect(_Params, frozen=True):
-    """Come into a conversation: one that exists, or a new one.
+    """Opens a conversation: an existing one, or a new one.
 
-    `connect` is answered, then streams what was missed and what happens, until `disconnect`.
+    The server answers `connect`, then streams missed and live messages until `disconnect`.
     """
 
-    conversation: _NotEmpty | None = None  # one that exists; absent: a new one
-    last_sequence: Annotated[int, Meta(ge=0)] = 0  # of it, everything up to this number is known
-    epoch: _NotEmpty | None = None  # the log that this number is of
-    tail: Annotated[int, Meta(ge=1)] | None = None  # of it, no more than the newest so many entries
-    # What the connection wants to see.
-    tool_progress: ToolProgressMode = "off"  # what becomes of a running tool's output
+    conversation: _NotEmpty | None = None  # an existing conversation; absent: create one
+    last_sequence: Annotated[int, Meta(ge=0)] = 0  # the client has all entries up to this number
+    epoch: _NotEmpty | None = None  # the epoch of the log that this number belongs to
+    tail: Annotated[int, Meta(ge=1)] | None = None  # replay at most this many of the newest entries
+    # Options of this connection.
+    tool_progress: ToolProgressMode = "off"  # how to send the output of a running tool
     system_messages: bool = False  # whether `system` messages are sent
     include_partial_messages: bool = True  # whether `stream_event` messages are sent
-    # What a new conversation begins with.
+    # Options of a new conversation.
     client_message_id: _NotEmpty | None = (
-        None  # the client's own id: makes asking for it again harmless
+        None  # idempotency key, chosen by the client: makes a retry safe
     )
-    provider: _NotEmpty | None = None  # the agent; absent: the server's usual one
-    resume: _NotEmpty | None = None  # go on with this session of the agent's own
+    provider: _NotEmpty | None = None  # the agent; absent: the server's default
+    resume: _NotEmpty | None = None  # continue this session of the agent
     model: _NotEmpty | None = None
     system_prompt: str | None = None
     permission_mode: _NotEmpty | None = None
-    cwd: _NotEmpty | None = None  # where the agent works
+    cwd: _NotEmpty | None = None  # the agent's working directory
     title: _NotEmpty | None = None
-    options: dict[str, Any] = {}  # the agent's own
+    options: dict[str, Any] = {}  # options of the agent
 
     def __post_init__(self) -> None:
         is_new = self.conversation is None
         for name in _PLACE if is_new else _NEW:
             if getattr(self, name):
-                of = "a `conversation` that exists" if is_new else "a new conversation"
-                raise ValueError(f"`{name}` is for {of}, which this is not: leave it out")
+                of = "an existing `conversation`" if is_new else "a new conversation"
+                raise ValueError(f"`{name}` is only for {of}: leave it out")
 
 
 _PLACE = ["last_sequence", "epoch", "tail"]
@@ -102,48 +102,48 @@ _NEW = [
 
 
 class Disconnect(_Params, frozen=True):
-    """Leave the conversation. Whatever runs in it goes on; this connection can `connect` again."""
+    """Leaves the conversation, which goes on. The connection can call `connect` again."""
 
 
 class GetCapabilities(_Params, frozen=True):
-    """What may be asked of an agent."""
+    """Returns the features of an agent."""
 
-    provider: _NotEmpty | None = None  # absent: of this conversation's, else of the usual one
+    provider: _NotEmpty | None = None  # absent: of this conversation, else the default
 
 
-# --- talking ------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------
 
 
 class Query(_Params, frozen=True):
-    """Say something to the agent. Streams its turn: the `result` message comes last."""
+    """Sends a message to the agent. Streams its turn: the `result` message comes last."""
 
     prompt: _NotEmpty
     client_message_id: _NotEmpty | None = (
-        None  # the client's own id: makes sending it again harmless
+        None  # idempotency key, chosen by the client: makes a retry safe
     )
 
 
 class GivenText(_Params, frozen=True, tag_field="type", tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
 
 
 class InlineSource(_Params, frozen=True, tag_field="type", tag="base64"):
-    """A picture in the frame itself."""
+    """An image inside of the frame."""
 
     media_type: _NotEmpty
     data: _NotEmpty  # base64
 
 
 class UrlSource(_Params, frozen=True, tag_field="type", tag="url"):
-    """A picture by its address."""
+    """An image by its URL."""
 
     url: _NotEmpty
 
 
 class BlobSource(_Params, frozen=True, tag_field="type", tag="blob"):
-    """A picture that was given to the server before: too large for a frame, or used again."""
+    """An image that was uploaded before, because it is too large for a frame or is used again."""
 
     blob_id: _NotEmpty
 
@@ -152,7 +152,7 @@ ImageSource: TypeAlias = InlineSource | UrlSource | BlobSource
 
 
 class GivenImage(_Params, frozen=True, tag_field="type", tag="image"):
-    """A picture."""
+    """An image."""
 
     source: ImageSource
 
@@ -161,102 +161,102 @@ Content: TypeAlias = GivenText | GivenImage
 
 
 class QueryWithContent(_Params, frozen=True):
-    """The same with words and pictures, in their order."""
+    """Sends a message of text and images, in their order."""
 
     content: Annotated[list[Content], Meta(min_length=1)]
     client_message_id: _NotEmpty | None = (
-        None  # the client's own id: makes sending it again harmless
+        None  # idempotency key, chosen by the client: makes a retry safe
     )
 
 
 class Interrupt(_Params, frozen=True):
-    """Stop a turn."""
+    """Interrupts a turn."""
 
-    turn_id: Annotated[int, Meta(ge=1)] | None = None  # absent: the one that runs now
-    queue: Literal["hold", "continue", "clear"] = "hold"  # what becomes of what waits
+    turn_id: Annotated[int, Meta(ge=1)] | None = None  # absent: the running turn
+    queue: Literal["hold", "continue", "clear"] = "hold"  # what happens to the queued messages
 
 
 # --- the agent ----------------------------------------------------------------------------------
 
 
 class SetModel(_Params, frozen=True):
-    """Use another model from now on."""
+    """Sets the model from now on."""
 
     model: _NotEmpty | None  # null: the agent's default
 
 
 class SetPermissionMode(_Params, frozen=True):
-    """Ask more often, or less."""
+    """Sets the permission mode: how often the agent asks before it runs a tool."""
 
     mode: _NotEmpty  # one of the capabilities' permission_modes
 
 
 class SetMaxThinkingTokens(_Params, frozen=True):
-    """Think more, or less."""
+    """Sets the limit of reasoning in each turn."""
 
-    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: not at all; null: as it began
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: none; null: the initial value
 
 
 class RewindFiles(_Params, frozen=True):
-    """Put the files back as they were before a message. The log is never cut."""
+    """Restores files to their content before a message. The log itself stays as it is."""
 
-    sequence: Annotated[int, Meta(ge=1)]  # of a `user` message
-    dry_run: bool = False  # only say which files would change
+    sequence: Annotated[int, Meta(ge=1)]  # the number of a `user` message
+    dry_run: bool = False  # only report which files would change
 
 
 class GetMcpStatus(_Params, frozen=True):
-    """How the agent's MCP servers are."""
+    """Returns the status of the agent's MCP servers."""
 
 
 class ReconnectMcp(_Params, frozen=True):
-    """Connect the agent to one of its MCP servers again."""
+    """Reconnects the agent to one of its MCP servers."""
 
     server: _NotEmpty
 
 
 class ToggleMcp(_Params, frozen=True):
-    """Switch one of the agent's MCP servers on or off, in this conversation and for good."""
+    """Enables or disables one of the agent's MCP servers, permanently for this conversation."""
 
     server: _NotEmpty
     enabled: bool
 
 
 class StopTask(_Params, frozen=True):
-    """End what works in the background."""
+    """Stops a background task."""
 
     task_id: _NotEmpty  # one of the state's `background_tasks`
 
 
 class GetContextUsage(_Params, frozen=True):
-    """How full the agent's context is, and of what."""
+    """Returns how much of the agent's context is used, by category."""
 
 
 class GetModels(_Params, frozen=True):
-    """The models that may be chosen."""
+    """Returns the available models."""
 
 
 class GetCommands(_Params, frozen=True):
-    """The agent's slash commands."""
+    """Returns the agent's slash commands."""
 
 
 # --- the log ------------------------------------------------------------------------------------
 
 
 class GetHistory(_Params, frozen=True):
-    """The newest messages of this conversation."""
+    """Returns the newest messages of this conversation."""
 
 
 class LoadHistory(_Params, frozen=True):
-    """A page of a conversation's messages. Without `after` and `before` the newest."""
+    """Returns a page of a conversation's messages; without `after` and `before` the newest."""
 
-    conversation: _NotEmpty | None = None  # absent: this one
-    after: Annotated[int, Meta(ge=0)] | None = None  # only those with a greater number
-    before: Annotated[int, Meta(ge=1)] | None = None  # only those with a smaller one
+    conversation: _NotEmpty | None = None  # absent: the conversation of this connection
+    after: Annotated[int, Meta(ge=0)] | None = None  # only entries with a greater number
+    before: Annotated[int, Meta(ge=1)] | None = None  # only entries with a smaller number
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
 
 
 class GetHistorySessions(_Params, frozen=True):
-    """The conversations that there are, the newest first."""
+    """Returns the list of conversations, the newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
     offset: Annotated[int, Meta(ge=0)] = 0
@@ -310,23 +310,23 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
-# --- what a client says when the server calls ---------------------------------------------------
+# --- answers to calls of the server -------------------------------------------------------------
 
 
 class QuestionReply(_Params, frozen=True):
     """The result of `askUserQuestion`."""
 
-    answer: str | dict[str, str | list[str]]  # words; or by question id, a list for several options
-    resume_task: bool = True  # wake the agent for it, if its process has ended
+    answer: str | dict[str, str | list[str]]  # text, or by question id; a list if multi-select
+    resume_task: bool = True  # start the agent again for the answer, if its process has ended
 
 
 class PermissionReply(_Params, frozen=True):
     """The result of `requestPermission`."""
 
     decision: Literal["allow", "deny"]
-    reason: str | None = None  # deny: told to the agent
-    updated_input: Any = None  # allow: run this instead of what was shown
-    remember: list[Any] = []  # allow: those of the request's suggestions that hold from now on
+    reason: str | None = None  # deny: the reason, passed on to the agent
+    updated_input: Any = None  # allow: run the tool with this input instead
+    remember: list[Any] = []  # allow: those of the request's suggestions that apply from now on
 
     def __post_init__(self) -> None:
         if self.decision == "deny" and (self.updated_input is not None or self.remember):

@@ -1,4 +1,4 @@
-"""A conversation in the words of RPC: translated and written once, for all who follow it in them."""
+"""Projects a conversation into RPC messages, encoded once for all its followers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from turnwire.dialects.rpc.messages import RpcMessage, RpcSystemMessage, encode
 
 __all__ = ["Kind", "Line", "News", "RpcProjector"]
 
-# What a message is, for those who do not want all of them.
+# The kinds of messages, by which connections filter.
 Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
 
-# What each connection has to know for itself: under which ids messages come, who is to be called.
+# What each connection needs for itself: the ids of its streams, and the requests to call for.
 News: TypeAlias = Opening | h.TurnBegan | h.TurnEnded | h.StateChanged
 
-_NEWS = 400  # bytes, about, of news without a message
+_NEWS = 400  # approximate bytes of news without a message
 
 
 class Line:
-    """A message, and what stands beside it; or news that a connection has to know."""
+    """A message with its turn and number, or news for the connection itself."""
 
     __slots__ = ("_written", "holders", "kind", "message", "news", "number", "turn_id")
 
@@ -42,20 +42,20 @@ class Line:
     ) -> None:
         self.kind = kind
         self.message = message
-        self.turn_id = turn_id  # whose stream it belongs to
-        self.number = number  # the entry that it tells
+        self.turn_id = turn_id  # the turn of the stream that gets it
+        self.number = number  # the number of its entry
         self.news = news
-        self.holders = 0  # clients for whom it waits: see `server.backlog`
+        self.holders = 0  # the clients whose queue holds this line: see `server.backlog`
         self._written: bytes | None = None
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Estimates the size in bytes."""
         return _NEWS if self.message is None else len(self.written)
 
     @property
     def written(self) -> bytes:
-        """All that stands behind the id in its frame; nothing, if it is only news."""
+        """Returns the bytes of the frame after its id; empty if this is only news."""
         if self._written is None:
             if self.message is None:
                 self._written = b""
@@ -81,13 +81,13 @@ _GROWS = frozenset(
 
 
 class RpcProjector:
-    """What is finished is read from its entry, so that it is the same live and from the log.
+    """Projects finished messages from the log, so that live and replayed messages are the same.
 
-    What grows is read from the agent's own events. The figures of a turn are told with its end.
+    Growing messages come from the agent's events. The figures of a turn are sent with its end.
     """
 
     def __init__(self, provider: str, session_id: str | None, stream_id: str) -> None:
-        """`stream_id`: goes into the uuid of every stream event."""
+        """`stream_id`: part of the uuid of every stream event."""
         self._provider = provider
         self._session_id = session_id or ""
         self._adapter = UiStreamAdapter()
@@ -99,7 +99,7 @@ class RpcProjector:
         )
 
     def project(self, happened: Sequence[h.Happening]) -> list[Line]:
-        """The messages of what happened, in order, and the news for each connection."""
+        """Returns the messages of what happened, in order, and the news for each connection."""
         out: list[Line] = []
         figures: ev.ResultSummary | None = None
         for each in happened:
@@ -123,15 +123,15 @@ class RpcProjector:
         return out
 
     def greet(self, opening: Opening) -> list[Line]:
-        """The answer to `connect` has the id of that call, so each connection makes its own."""
+        """Returns the opening as news: each connection answers its own `connect` call."""
         return [Line("whole", None, news=opening)]
 
     def replay(self, kept: h.Kept, now: str) -> list[Line]:
-        """What a client has missed looks as it does live."""
+        """Returns missed messages, in the same form as live."""
         return self.project((kept,))
 
     def present(self, now: h.Now) -> list[Line]:
-        """The state, and the beginning of each message that goes on, said again."""
+        """Returns the state, and repeats each unfinished message from its start."""
         return self.project(
             [
                 h.StateChanged(now.at, now.status),
@@ -142,12 +142,12 @@ class RpcProjector:
             ]
         )
 
-    # --- one by one -----------------------------------------------------------------------------
+    # --- one kind of event each -----------------------------------------------------------------
 
     def _spoke(
         self, events: list[ev.NormalizedStreamEvent], turn_id: int | None, out: list[Line]
     ) -> ev.ResultSummary | None:
-        """What grows, and what is not kept. Returns a turn's figures."""
+        """Adds messages that are not stored, as growing blocks. Returns the turn's figures."""
         figures = None
         for event in events:
             shown = self._adapter.feed(event)

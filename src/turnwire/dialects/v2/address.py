@@ -1,4 +1,4 @@
-"""Reads the address that a client connects to, and says what its server has to make of it."""
+"""The address of a protocol v2 connection: parses it, and decides where the replay starts."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _KNOWN = ("protocol", "last_sequence", "epoch", "tail")
 
 
 class Address(Struct, frozen=True, gc=False):
-    """Where a client connects, and what it says it has."""
+    """The address that a client connects to, with the position in the log that the client has."""
 
     conversation_id: str
     protocol: str | None
     last_sequence: int
     epoch: str | None
     tail: int | None
-    fault: str | None = None  # what is wrong with it; then the rest of it does not count
+    fault: str | None = None  # why the address is malformed; then the other fields do not count
 
     @classmethod
     def of(cls, text: str) -> Address | None:
-        """Read an address; None where it is none of a conversation."""
+        """Parses an address. Returns None if it is not the address of a conversation."""
         found = _ADDRESS.fullmatch(text)
         conversation_id = found and _decoded(found[1])
         if found is None or conversation_id is None:
@@ -39,10 +39,10 @@ class Address(Struct, frozen=True, gc=False):
             name, _, escaped = part.partition("=")
             value = _decoded(escaped)
             if name not in _KNOWN:
-                continue  # a server passes over it
+                continue  # a server ignores unknown parameters
             if name in query:
                 faults.append(f"{name} comes twice")
-            elif not value and name != "protocol":  # no protocol is another matter
+            elif not value and name != "protocol":  # an empty `protocol` gets its own error
                 faults.append(f"{name} is {escaped!r}")
             query.setdefault(name, value or "")
         for name, least in (("last_sequence", 0), ("tail", 1)):
@@ -62,7 +62,7 @@ class Address(Struct, frozen=True, gc=False):
         )
 
     def void_because(self, info: p.SessionInfo) -> p.ResetReason | None:
-        """Why this client's copy cannot be continued in that log; None where it can, or is empty."""
+        """Returns why the client's copy is void; None if the copy can be continued, or is empty."""
         if self.epoch is not None and self.epoch != info.epoch:
             return "epoch"
         if not self.last_sequence:
@@ -74,14 +74,14 @@ class Address(Struct, frozen=True, gc=False):
         return None
 
     def first(self, info: p.SessionInfo) -> int:
-        """The number of the first entry that this client must get."""
+        """Returns the number of the first entry that this client must get."""
         if self.last_sequence and self.void_because(info) is None:
             return self.last_sequence + 1
         return 1 if self.tail is None else max(1, info.head - self.tail + 1)
 
 
 def _decoded(text: str) -> str | None:
-    """The text behind %-escapes; None where they are broken. (urllib is no part of a pure module.)"""
+    """Decodes %-escapes; a pure module cannot import urllib. Returns None if they are malformed."""
     if not _ESCAPED.fullmatch(text):
         return None
     first, *rest = text.split("%")

@@ -1,4 +1,4 @@
-"""Why a connection was closed, and whether to come back."""
+"""The close codes of protocol v2: why a connection was closed, and whether to reconnect."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ __all__ = ["CLOSES_WITH", "CLOSE_CODES", "may_reconnect"]
 
 CLOSE_CODES: Mapping[int, str] = {
     # Reconnecting can help.
-    4000: "The server stops or restarts. Connect again with last_sequence and epoch.",
-    4001: "This client read too slowly. Connect again: it gets what it missed.",
-    4002: "Nothing was heard from this client for too long (HEARTBEAT_TIMEOUT).",
-    4003: "Too many frames or connections. Wait a little first (RATE_LIMITED).",
-    4004: "A defect, or storage was lost. Wait first (STORAGE_UNAVAILABLE, INTERNAL_ERROR).",
-    # It cannot.
-    4500: "The protocol asked for is not spoken here (PROTOCOL_VERSION_UNSUPPORTED).",
-    4501: "Protocol v2 is switched off (CHAT_PROTOCOL_DISABLED).",
-    4502: "The server does not know who is there, or no longer (UNAUTHORIZED).",
-    4503: "This user or origin may not do this (FORBIDDEN).",
-    4504: "No such conversation, or no longer (CONVERSATION_NOT_FOUND, CONVERSATION_CLOSED).",
-    4505: "The client's address is malformed (INVALID_PAYLOAD), or its frames are, again and again.",
+    4000: "The server stops or restarts. Reconnect with last_sequence and epoch.",
+    4001: "The client read too slowly. Reconnect: the server replays the missed entries.",
+    4002: "The client sent nothing for too long (HEARTBEAT_TIMEOUT).",
+    4003: "Too many frames or connections. Wait, then reconnect (RATE_LIMITED).",
+    4004: "The server failed. Wait, then reconnect (STORAGE_UNAVAILABLE, INTERNAL_ERROR).",
+    # Reconnecting cannot help.
+    4500: "The server does not support the requested protocol (PROTOCOL_VERSION_UNSUPPORTED).",
+    4501: "Protocol v2 is disabled on this server (CHAT_PROTOCOL_DISABLED).",
+    4502: "The client is not authenticated, or its credential has expired (UNAUTHORIZED).",
+    4503: "This user or origin is not allowed to do this (FORBIDDEN).",
+    4504: "The conversation is missing or closed (CONVERSATION_NOT_FOUND, CONVERSATION_CLOSED).",
+    4505: "The client's address is malformed, or too many of its frames are (INVALID_PAYLOAD).",
 }
 
 CLOSES_WITH: Mapping[str, int] = {
@@ -35,9 +35,9 @@ CLOSES_WITH: Mapping[str, int] = {
     "CONVERSATION_CLOSED": 4504,
     "INVALID_PAYLOAD": 4505,
 }
-"""The code that closes a connection after an error that ends it."""
+"""The close code of each error that ends a connection."""
 
 
 def may_reconnect(code: int) -> bool:
-    """Whether trying again can help. Any code that is not ours may be a broken line: try again."""
+    """Returns whether reconnecting can help. An unknown code may be a network fault: retry."""
     return not 4500 <= code <= 4999

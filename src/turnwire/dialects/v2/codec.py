@@ -1,4 +1,4 @@
-"""Frames as bytes, in both directions."""
+"""The codec of protocol v2: encodes and decodes the frames of server and client."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
 
 
 class Encoded(Struct, frozen=True, gc=False):
-    """A frame, written once for all connections: only the number in it differs."""
+    """An encoded frame, shared by all connections; only its `sequence` differs between them."""
 
-    raw: bytes  # without a number
+    raw: bytes  # with `sequence` null
 
     @property
     def head(self) -> bytes:
-        """What stands before the number."""
+        """Returns the bytes before the value of `sequence`."""
         return self.raw[: self.raw.index(_NO_NUMBER) + len(b'"sequence":')]
 
     @property
     def tail(self) -> bytes:
-        """What stands behind it."""
+        """Returns the bytes after the value of `sequence`."""
         return self.raw[self.raw.index(_NO_NUMBER) + len(_NO_NUMBER) :]
 
     def at(self, sequence: int) -> bytes:
-        """The frame as one connection gets it."""
+        """Returns the frame for one connection, with this `sequence`."""
         return self.raw.replace(_NO_NUMBER, b'"sequence":%d' % sequence, 1)
 
     def replayed(self) -> bytes:
-        """The frame as it stands in a message.replay: without a number."""
+        """Returns the frame as the event of a message.replay: with `sequence` null."""
         return self.raw
 
 
 _encode = msgspec.json.Encoder().encode
 
-# The first of these is the envelope's own: a quote inside of a text before it has a backslash.
+# The first match is the envelope's field: inside a text before it, the quotes would be escaped.
 _NO_NUMBER = b'"sequence":null'
 
 
 def encode(frame: Frame | UnknownFrame) -> Encoded:
-    """Write a frame. Its own `sequence` does not count: each connection has its own."""
+    """Encodes a frame. Ignores its `sequence`, because each connection counts its own frames."""
     if isinstance(frame, UnknownFrame):
         return Encoded(encode_clean(_encode, _unnumbered(frame.data)))
     if isinstance(frame, MessageReplay) and isinstance(frame.payload.event, UnknownFrame):
-        replay = structs.replace(frame.payload, event=frame.payload.event.data)  # as it came
+        replay = structs.replace(frame.payload, event=frame.payload.event.data)  # as received
         frame = structs.replace(frame, payload=replay)
     if frame.sequence is not None:
         frame = structs.replace(frame, sequence=None)
@@ -64,7 +64,7 @@ def encode(frame: Frame | UnknownFrame) -> Encoded:
 
 
 def _unnumbered(frame: Any) -> Any:
-    """A frame that came without being known. Its number goes first, to be found before any other."""
+    """Moves the `sequence` of an unknown frame to the front, so that it is the first match."""
     if not isinstance(frame, dict):
         return frame
     return {"sequence": None} | frame | {"sequence": None}
@@ -76,9 +76,9 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 def decode(raw: bytes | str) -> ServerFrame:
-    """Read a frame of the server. A type or a field that is not known is no error.
+    """Decodes a frame of the server. Accepts unknown types and unknown fields.
 
-    Raises BadLine where it is not a JSON object.
+    Raises BadLine if the frame is not a JSON object.
     """
     try:
         known: ServerFrame = _decode_known(raw)
@@ -91,9 +91,9 @@ def decode(raw: bytes | str) -> ServerFrame:
     try:
         value = read_json(raw)
     except RecursionError:
-        raise _bad(raw, "too_deep", "nested too deeply to be read") from None
-    except ValidationError as error:  # an integer of thousands of digits
-        raise _bad(raw, "invalid_json", f"not JSON that can be read: {error}") from None
+        raise _bad(raw, "too_deep", "nested too deeply") from None
+    except ValidationError as error:  # for example an integer of thousands of digits
+        raise _bad(raw, "invalid_json", f"not readable JSON: {error}") from None
     if not isinstance(value, dict):
         raise _bad(raw, "not_an_object", "JSON, but not an object")
     read: ServerFrame = salvage(ServerFrame, value, [])
@@ -112,10 +112,10 @@ _COMMANDS: dict[Any, type[Struct]] = {
 
 
 def decode_command(raw: bytes | str) -> ClientFrame:
-    """Read a frame of a client, strictly: what is not understood is refused, not guessed.
+    """Decodes a frame of a client strictly: rejects every unknown type and field.
 
     Raises Refused with INVALID_FORMAT, UNKNOWN_MESSAGE_TYPE or INVALID_PAYLOAD. Its data holds the
-    `client_message_id`, so that the refusal reaches the frame's sender as the answer to it.
+    `client_message_id`, so that the sender can match the refusal to its frame.
     """
     try:
         value = _decode_any(raw)
@@ -125,14 +125,14 @@ def decode_command(raw: bytes | str) -> ClientFrame:
 
 
 def read_command(value: Any) -> ClientFrame:
-    """The same from decoded JSON."""
+    """Reads a frame of a client from decoded JSON, with the rules of `decode_command`."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise Refused("INVALID_FORMAT", "The frame is not a JSON object with a `type`.")
     name, own_id = value["type"], value.get("client_message_id")
     known_id = own_id if isinstance(own_id, str) else None
     kind = _COMMANDS.get(name)
     if kind is None:
-        said = f"There is no client frame of type {name!r}."
+        said = f"Unknown type of client frame: {name!r}."
         raise Refused("UNKNOWN_MESSAGE_TYPE", said, client_message_id=known_id)
     try:
         command = cast("ClientFrame", msgspec.convert(value, kind))

@@ -1,4 +1,4 @@
-"""The frames of the client: what a person, or a program, asks of a conversation."""
+"""The client frames of protocol v2: the commands that a client sends to a conversation."""
 
 from __future__ import annotations
 
@@ -44,38 +44,38 @@ _NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class _Wish(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """A frame or its payload. An unknown field is refused: a misspelt wish would be half a wish."""
+    """A frame or its payload. Rejects unknown fields, so that no misspelt field is ignored."""
 
 
-# --- what is sent -------------------------------------------------------------------------------
+# --- content ------------------------------------------------------------------------------------
 
-# The same as in the server's frames, but read strictly.
+# The same types as in the server's frames, but they reject unknown fields.
 
 
 class SentBlob(Blob, frozen=True, forbid_unknown_fields=True):
-    """Content that was given to the server before, by reference."""
+    """A reference to content that was uploaded to the server before."""
 
 
 class SentText(TextContent, frozen=True, tag="text", forbid_unknown_fields=True):
-    """Words."""
+    """Text."""
 
-    blob: SentBlob | None = None  # the whole text, where `text` is only its beginning
+    blob: SentBlob | None = None  # the whole text, if `text` is only its beginning
 
 
 class SentImage(ImageContent, frozen=True, tag="image", forbid_unknown_fields=True):
-    """A picture: in a blob, inline, or by address."""
+    """An image: in a blob, inline, or by URL."""
 
     blob: SentBlob | None = None
 
     def __post_init__(self) -> None:
         if self.data is None and self.url is None and self.blob is None:
-            raise ValueError("there is no picture: add `data`, `url` or `blob`")
+            raise ValueError("the image has no content: add `data`, `url` or `blob`")
 
 
 class SentFile(FileContent, frozen=True, tag="file_ref", forbid_unknown_fields=True):
-    """A file, named but not included."""
+    """A reference to a file by its name."""
 
-    blob: SentBlob | None = None  # its content, where that is given along
+    blob: SentBlob | None = None  # the content of the file, if it was uploaded
 
 
 SentContent: TypeAlias = SentText | SentImage | SentFile
@@ -87,27 +87,27 @@ _Words: TypeAlias = _NotEmpty | Annotated[list[SentContent], Meta(min_length=1)]
 
 
 class NewMessage(_Wish, frozen=True):
-    """Something to say to the agent."""
+    """A message to the agent."""
 
-    content: _Words  # words, or words, pictures and files in their order
+    content: _Words  # text, or a list of text, images and files
 
 
 class QuestionAnswer(_Wish, frozen=True):
     """The answer to a question."""
 
     question_id: str
-    answer: str | dict[str, str | list[str]]  # words; or by question id, a list for several options
-    resume_task: bool = True  # wake the agent for it, if its process has ended
+    answer: str | dict[str, str | list[str]]  # text, or by question id; a list if multi-select
+    resume_task: bool = True  # start the agent again for the answer, if its process has ended
 
 
 class PermissionChoice(_Wish, frozen=True):
-    """Leave, or not."""
+    """The decision on a permission request."""
 
     request_id: str
     decision: Decision
-    reason: str | None = None  # deny: told to the agent
-    updated_input: Any = None  # allow: run this instead of what was shown
-    remember: list[Any] = []  # allow: those of the request's suggestions that hold from now on
+    reason: str | None = None  # deny: the reason, passed on to the agent
+    updated_input: Any = None  # allow: run the tool with this input instead
+    remember: list[Any] = []  # allow: those of the request's suggestions that apply from now on
 
     def __post_init__(self) -> None:
         if self.decision == "deny":
@@ -118,19 +118,19 @@ class PermissionChoice(_Wish, frozen=True):
 
 
 class Stop(_Wish, frozen=True):
-    """Stop a turn."""
+    """The turn to interrupt."""
 
-    turn_id: Annotated[int, Meta(ge=1)]  # a stop that comes late must not end the next turn
-    queue: QueueFate = "hold"  # what becomes of the messages that wait
+    turn_id: Annotated[int, Meta(ge=1)]  # a late command must not stop the next turn
+    queue: QueueFate = "hold"  # what happens to the queued messages
 
 
 class QueueChange(_Wish, frozen=True):
-    """Change the queue."""
+    """A change of the queue."""
 
     action: Literal["remove", "replace", "move", "resume"]
-    queue_id: str | None = None  # the message; not for resume
-    content: _Words | None = None  # replace: what it says now
-    before: str | None = None  # move: the message it goes before; absent: to the end
+    queue_id: str | None = None  # the queued message; not for resume
+    content: _Words | None = None  # replace: the new content
+    before: str | None = None  # move: the message to move it before; absent: move it to the end
 
     def __post_init__(self) -> None:
         needed, allowed = _FIELDS[self.action]
@@ -142,7 +142,7 @@ class QueueChange(_Wish, frozen=True):
                 raise ValueError(f"`{name}` is missing: {self.action} needs it")
 
 
-# For each action of a QueueChange: the fields it needs, and those it may have.
+# The required and the optional fields of each action of a QueueChange.
 _FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "remove": ({"queue_id"}, {"queue_id"}),
     "replace": ({"queue_id", "content"}, {"queue_id", "content"}),
@@ -152,107 +152,107 @@ _FIELDS: dict[str, tuple[set[str], set[str]]] = {
 
 
 class RewindTo(_Wish, frozen=True):
-    """Put the files back as they were before a message. The log is never cut."""
+    """The message before which the files are restored. The log itself stays as it is."""
 
-    message_sequence: Annotated[int, Meta(ge=1)]  # of a user.message
-    dry_run: bool = False  # only say which files would change
+    message_sequence: Annotated[int, Meta(ge=1)]  # the number of a user.message
+    dry_run: bool = False  # only report which files would change
 
 
 class ModelChoice(_Wish, frozen=True):
-    """Use another model from the next turn on."""
+    """The model to use from the next turn on."""
 
     model: str | None  # null: the agent's default
 
 
 class PermissionModeChoice(_Wish, frozen=True):
-    """Ask more often, or less."""
+    """The permission mode: how often the agent asks before it runs a tool."""
 
     mode: str  # one of capabilities.permission_modes
 
 
 class ThinkingChoice(_Wish, frozen=True):
-    """Think more, or less."""
+    """The limit of reasoning in each turn."""
 
-    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: not at all; null: as it began
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: none; null: the initial value
 
 
 class Beat(_Wish, frozen=True):
-    """Nothing, but a sign of life."""
+    """An empty payload."""
 
 
 # --- frames -------------------------------------------------------------------------------------
 
 
 class _Command(_Wish, frozen=True, tag_field="type", kw_only=True):
-    """What every client frame has."""
+    """The fields of every client frame."""
 
     client_message_id: _NotEmpty | None = (
-        None  # the client's own id: makes sending it again harmless
+        None  # idempotency key, chosen by the client: makes a retry safe
     )
 
 
 class SendMessage(_Command, frozen=True, tag="user.message"):
-    """Say something to the agent. It starts a turn, or waits for its turn."""
+    """Sends a message to the agent. It starts a turn, or is queued."""
 
     payload: NewMessage
 
 
 class InputResponse(_Command, frozen=True, tag="user.input_response"):
-    """Answer a question."""
+    """Answers a question."""
 
     payload: QuestionAnswer
 
 
 class PermissionResponse(_Command, frozen=True, tag="user.permission_response"):
-    """Allow or deny what the agent wants to run."""
+    """Allows or denies a tool call that needs a permission."""
 
     payload: PermissionChoice
 
 
 class Interrupt(_Command, frozen=True, tag="user.interrupt"):
-    """Stop the running turn."""
+    """Interrupts the running turn."""
 
     payload: Stop
 
 
 class QueueCommand(_Command, frozen=True, tag="user.queue"):
-    """Remove, replace or move a message that waits, or let a held queue go on."""
+    """Removes, replaces or moves a queued message, or resumes a held queue."""
 
     payload: QueueChange
 
 
 class Rewind(_Command, frozen=True, tag="user.rewind"):
-    """Put files back."""
+    """Restores files to their content before a message."""
 
     payload: RewindTo
 
 
 class SetModel(_Command, frozen=True, tag="session.set_model"):
-    """Choose the model."""
+    """Sets the model."""
 
     payload: ModelChoice
 
 
 class SetPermissionMode(_Command, frozen=True, tag="session.set_permission_mode"):
-    """Choose how much the agent may do without asking."""
+    """Sets the permission mode: how much the agent may do without asking."""
 
     payload: PermissionModeChoice
 
 
 class SetMaxThinkingTokens(_Command, frozen=True, tag="session.set_max_thinking_tokens"):
-    """Choose how much the agent may think before it answers."""
+    """Sets how much the agent may reason before it answers."""
 
     payload: ThinkingChoice
 
 
 class ControlCommand(_Command, frozen=True, tag="session.control"):
-    """Ask something of the agent beside the talk. It is woken up for it if it sleeps."""
+    """Sends a control to the agent, outside of the turns. Starts the agent if it does not run."""
 
     payload: AgentControl  # one of capabilities.controls
 
 
 class Heartbeat(_Command, frozen=True, tag="session.heartbeat"):
-    """A sign of life."""
+    """Tells the server that the client is alive."""
 
     payload: Beat = Beat()
 

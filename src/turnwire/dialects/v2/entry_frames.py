@@ -1,4 +1,4 @@
-"""Entries of the log as durable frames, live and replayed in the same way."""
+"""Translates the entries of the log into durable frames, the same for live sending and replay."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from turnwire.dialects.v2 import payloads as p
 
 __all__ = ["frame_of"]
 
-_Made: TypeAlias = tuple[type[f.Frame], Struct]  # the kind of frame, and its payload
+_Made: TypeAlias = tuple[type[f.Frame], Struct]  # the type of frame, and its payload
 
 
 def frame_of(
     entry: Message, message_sequence: int, conversation_id: str, trace_id: str | None
 ) -> f.Frame:
-    """The durable frame that tells an entry. It has no `sequence`: each connection has its own."""
+    """Returns the durable frame of an entry. Its `sequence` is null."""
     meta = known_meta(entry)
     kind, payload = _BY_ROLE[entry.role](entry.parts, meta, message_sequence)
     made: Callable[..., f.Frame] = kind
     return made(conversation_id, meta.turn_id, None, entry.timestamp, trace_id, payload)
 
 
-# --- what was said ------------------------------------------------------------------------------
+# --- content ------------------------------------------------------------------------------------
 
 _ORIGINS: dict[str | None, UserOrigin] = {
     "tool": "tool",
@@ -66,7 +66,7 @@ def _user(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
 
 
 def _block(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
-    """A finished block, or a tool's result: whatever the one part is."""
+    """Returns the frame of a finished block or of a tool's result."""
     if len(parts) == 1 and meta.blocks is None:
         make = _BY_PART.get(type(parts[0]))
         if make is not None:
@@ -125,7 +125,7 @@ def _thinking(said: m.ThinkingPayload, meta: Meta, number: int) -> _Made:
 def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
     if call.is_question:
         return _request_input(call, meta, number)
-    elsewhere = call.raw_args_text is not None or call.blob is not None
+    is_in_other_field = call.raw_args_text is not None or call.blob is not None
     payload = p.ToolCall(
         call.tool_call_id,
         _message_id(meta, number),
@@ -134,7 +134,7 @@ def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
         call.tool_call_id,
         call.tool_name,
         call.tool_type,
-        None if elsewhere else call.arguments,
+        None if is_in_other_field else call.arguments,
         call.preview if call.raw_args_text is None else call.raw_args_text,
         None,
         meta.parent_tool_use_id,
@@ -149,7 +149,7 @@ def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
 
 
 class _Asked(Struct, frozen=True, gc=False):
-    """What whoever runs the conversation knows about a question, in the entry's `meta.data`."""
+    """The data about a question that its owner stored in the entry's `meta.data`."""
 
     required: bool = True
     metadata: dict[str, Any] | None = None
@@ -206,7 +206,7 @@ def _tool_result(result: m.ToolResultPayload, meta: Meta, number: int) -> _Made:
 
 
 def _other(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
-    """A block that no part says, or an entry that this version would not have written."""
+    """Returns the frame of any other part, or of an entry in an unknown format."""
     block, blob = block_of(parts, meta.blocks)
     message_id, index = _message_id(meta, number), meta.index or 0
     payload = p.OtherBlock(
@@ -227,11 +227,11 @@ def _other(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     return f.AssistantBlock, payload
 
 
-# --- what happened ------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------
 
 
 def _system(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
-    """An event, or news."""
+    """Returns the frame of a system event."""
     event = event_of(meta, number)
     if event is not None:
         return _EVENTS[type(event)], event

@@ -1,4 +1,4 @@
-"""The frames of the server: one envelope, and a type for each thing it can say."""
+"""The server frames of protocol v2: the envelope, and one type for each kind of frame."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Frame(Struct, frozen=True, tag_field="type", gc=False):
 
     @property
     def type(self) -> str:
-        """The name of this kind of frame on the wire, as `assistant.chunk`."""
+        """Returns the name of this type of frame in the protocol, for example `assistant.chunk`."""
         return str(self.__struct_config__.tag)
 
 
@@ -71,50 +71,50 @@ class Frame(Struct, frozen=True, tag_field="type", gc=False):
 
 
 class SessionConnected(Frame, frozen=True, tag="session.connected"):
-    """The first frame: this connection starts without a place in the log."""
+    """The first frame: the connection starts without a cursor in the log."""
 
     payload: p.SessionInfo
 
 
 class SessionResumed(Frame, frozen=True, tag="session.resumed"):
-    """The first frame: this connection goes on after `last_sequence`."""
+    """The first frame: the connection continues after `last_sequence`."""
 
     payload: p.SessionInfo
 
 
 class SessionReset(Frame, frozen=True, tag="session.reset"):
-    """The client's copy is void."""
+    """The client's copy is void and must be dropped."""
 
     payload: p.Reset
 
 
 class Replay(Struct, frozen=True, gc=False):
-    """Something that was sent before."""
+    """An event that was sent before."""
 
     message_sequence: int | None  # null: the end of a turn, which has no number
-    event: ServerFrame  # the frame as it was first sent, but for its sequence
+    event: ServerFrame  # the frame as it was first sent, except for its sequence
 
 
 class MessageReplay(Frame, frozen=True, tag="message.replay"):
-    """Something this client missed."""
+    """An event that this client missed."""
 
     payload: Replay
 
 
 class SessionReplayComplete(Frame, frozen=True, tag="session.replay_complete"):
-    """Everything that was missed has been sent."""
+    """The replay is complete."""
 
     payload: p.ReplayComplete
 
 
 class SessionState(Frame, frozen=True, tag="session.state"):
-    """The small state, whole."""
+    """The complete state of the session."""
 
     payload: Status
 
 
 class SessionHeartbeatAck(Frame, frozen=True, tag="session.heartbeat_ack"):
-    """The answer to session.heartbeat; the server also sends it by itself when it has been silent."""
+    """The answer to session.heartbeat; the server also sends it unasked after a time of silence."""
 
     payload: p.HeartbeatAck
 
@@ -129,13 +129,13 @@ class SessionError(Frame, frozen=True, tag="session.error"):
 
 
 class TurnStarted(Frame, frozen=True, tag="turn.started"):
-    """A turn begins, or goes on."""
+    """A turn starts, or resumes."""
 
     payload: p.TurnStart
 
 
 class UserMessage(Frame, frozen=True, tag="user.message"):
-    """What was said to the agent. Durable."""
+    """A message to the agent. Durable."""
 
     payload: p.UserWords
 
@@ -165,7 +165,7 @@ class AssistantBlock(Frame, frozen=True, tag="assistant.block"):
 
 
 class AssistantToolProgress(Frame, frozen=True, tag="assistant.tool_progress"):
-    """A tool runs."""
+    """Progress of a running tool."""
 
     payload: p.ToolProgressed
 
@@ -189,25 +189,25 @@ class AssistantRequestInput(Frame, frozen=True, tag="assistant.request_input"):
 
 
 class AssistantPermissionRequest(Frame, frozen=True, tag="assistant.permission_request"):
-    """A permission is asked for. Durable."""
+    """A request for a permission. Durable."""
 
     payload: p.PermissionAsked
 
 
 class AssistantRequestResolved(Frame, frozen=True, tag="assistant.request_resolved"):
-    """A question or a permission has ended. Durable."""
+    """A question or a permission request has ended. Durable."""
 
     payload: p.RequestResolved
 
 
 class AssistantComplete(Frame, frozen=True, tag="assistant.complete"):
-    """The turn is over. Exactly one for each turn; kept with the turn."""
+    """The turn has ended. Exactly one for each turn, stored with the turn."""
 
     payload: TurnEnd
 
 
 class ConversationInterrupted(Frame, frozen=True, tag="conversation.interrupted"):
-    """A turn was stopped. Durable."""
+    """A turn was interrupted. Durable."""
 
     payload: p.Interrupted
 
@@ -219,7 +219,7 @@ class ConversationUpdated(Frame, frozen=True, tag="conversation.updated"):
 
 
 class SessionSystemEvent(Frame, frozen=True, tag="session.system_event"):
-    """News about the session. Durable where it has a message_sequence."""
+    """An event about the session. Durable if it has a message_sequence."""
 
     payload: p.SystemNews
 
@@ -234,19 +234,19 @@ class MessageAck(Frame, frozen=True, tag="user.message.ack"):
 
 
 class InputResponseAck(Frame, frozen=True, tag="user.input_response.ack"):
-    """The answer is the question's one answer."""
+    """The answer was accepted; a question takes only one."""
 
     payload: p.Accepted
 
 
 class PermissionResponseAck(Frame, frozen=True, tag="user.permission_response.ack"):
-    """The decision is the request's one decision."""
+    """The decision was accepted; a request takes only one."""
 
     payload: p.Accepted
 
 
 class InterruptAck(Frame, frozen=True, tag="user.interrupt.ack"):
-    """The stop is on its way; conversation.interrupted says what came of it."""
+    """The interrupt was accepted; conversation.interrupted reports its result."""
 
     payload: p.Accepted
 
@@ -258,7 +258,7 @@ class QueueAck(Frame, frozen=True, tag="user.queue.ack"):
 
 
 class RewindAck(Frame, frozen=True, tag="user.rewind.ack"):
-    """The files were put back."""
+    """The files were restored."""
 
     payload: p.Accepted
 
@@ -276,26 +276,26 @@ class SetPermissionModeAck(Frame, frozen=True, tag="session.set_permission_mode.
 
 
 class SetMaxThinkingTokensAck(Frame, frozen=True, tag="session.set_max_thinking_tokens.ack"):
-    """The agent thinks that much from now on."""
+    """The limit of reasoning was changed."""
 
     payload: p.Accepted
 
 
 class ControlAck(Frame, frozen=True, tag="session.control.ack"):
-    """The agent has done it, and this is what it says."""
+    """The agent has handled the control; the payload holds its result."""
 
     payload: p.Accepted
 
 
 class UnknownFrame(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A frame of a type this version does not know. A client passes over it.
+    """A frame of a type that this version does not know. A client ignores it.
 
-    `encode` writes it as it came.
+    `encode` writes the frame as it was received.
     """
 
     @property
     def type(self) -> str:
-        """The type that it came with."""
+        """Returns the type that the frame was received with."""
         return self.original_type
 
 

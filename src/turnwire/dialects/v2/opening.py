@@ -1,4 +1,4 @@
-"""The first frames of a connection: where it stands, what it missed, how things are now."""
+"""The first frames of a connection: the position in the log, the replay, and its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["hello", "replay_complete", "replayed"]
 
 
 def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> list[f.Frame]:
-    """Who is there, and whether the client has to begin anew."""
+    """Returns the hello, and session.reset if the client's copy is void."""
     here = (conversation_id, None, None, now, None)
     kind = f.SessionResumed if start.resumed else f.SessionConnected
     out: list[f.Frame] = [kind(*here, info)]
@@ -20,13 +20,13 @@ def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> 
 
 
 def replay_complete(conversation_id: str, through: int, now: str) -> f.Frame:
-    """The client has everything up to this number."""
+    """Returns session.replay_complete: the client has every entry up to this number."""
     here = (conversation_id, None, None, now, None)
     return f.SessionReplayComplete(*here, p.ReplayComplete(through))
 
 
 def replayed(frame: f.Frame, now: str) -> f.MessageReplay:
-    """A durable frame, or the end of a turn, for a client that missed it."""
+    """Wraps a durable frame, or the end of a turn, in a message.replay."""
     number = getattr(frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
     replay = f.Replay(number, frame)  # type: ignore[arg-type]  # all that is kept are server frames
     return f.MessageReplay(frame.conversation_id, frame.turn_id, None, now, frame.trace_id, replay)

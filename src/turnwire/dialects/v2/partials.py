@@ -1,4 +1,4 @@
-"""What grows, as frames: pieces while they come, snapshots for those who come in between."""
+"""Translates growing blocks into frames: pieces as they arrive, snapshots for new connections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["growth_frame"]
 def growth_frame(
     growth: Growth, conversation_id: str, turn_id: int | None, trace_id: str | None, now: str
 ) -> f.Frame:
-    """The frame of a piece, or of anything else that is not kept. It has no `sequence`."""
+    """Returns the frame of a piece, or of another event that is not stored."""
     return _FRAMES[type(growth)](growth, conversation_id, turn_id, trace_id, now)
 
 
-# --- what a piece looks like ----------------------------------------------------------------------
+# --- pieces of blocks -----------------------------------------------------------------------------
 
 
 def _piece(
@@ -108,7 +108,7 @@ _PIECES: dict[type, Callable[[Piece, str, str], f.Frame]] = {
 }
 
 
-# --- around it ------------------------------------------------------------------------------------
+# --- other events ---------------------------------------------------------------------------------
 
 
 def _void(

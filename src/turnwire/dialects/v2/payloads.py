@@ -1,4 +1,4 @@
-"""What the frames of the server carry."""
+"""The payloads of the server frames of protocol v2."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class _Payload(Struct, frozen=True, omit_defaults=True, gc=False):
     pass
 
 
-# --- where a connection stands ------------------------------------------------------------------
+# --- connection ---------------------------------------------------------------------------------
 
 
 class SessionInfo(_Payload, frozen=True):
-    """Where this connection stands."""
+    """The position of this connection in the log."""
 
-    connection_id: str  # of this connection alone
-    client_id: str  # of this user's client, over its connections
-    epoch: str  # this incarnation of the log
+    connection_id: str  # identifies this connection
+    client_id: str  # identifies this user's client over all its connections
+    epoch: str  # identifies this incarnation of the log
     first: int  # the number of the first entry that this connection will get
     head: int  # the number of the newest entry; 0: none yet
     capabilities: Capabilities
@@ -74,91 +74,91 @@ class SessionInfo(_Payload, frozen=True):
 
 
 class Reset(_Payload, frozen=True):
-    """The client's copy is not a part of this log: drop all of it."""
+    """The client's copy is not part of this log. The client must drop all of it."""
 
-    reason: Annotated[str, known(ResetReason)]  # another log, no such number, too much missed
-    epoch: str  # the epoch to keep from now on
+    reason: Annotated[str, known(ResetReason)]  # another log, unknown number, too many missed
+    epoch: str  # the epoch to store from now on
     first: int  # the number of the first entry that follows
 
 
 class ReplayComplete(_Payload, frozen=True):
-    """Everything that was missed has been sent."""
+    """The replay is complete."""
 
     through: int  # the client has the log up to this number
 
 
-# --- what is said -------------------------------------------------------------------------------
+# --- content ------------------------------------------------------------------------------------
 
 
 class UserWords(_Payload, frozen=True):
-    """What was said to the agent, by a person or, marked so, by somebody else."""
+    """A message to the agent, from a person or, as `origin` says, from another source."""
 
     content: list[Content]
     message_sequence: int
-    client_message_id: str | None = None  # what its sender calls it
+    client_message_id: str | None = None  # the sender's id of the message
     by: str | None = None  # the user who sent it
-    origin: Annotated[str, known(UserOrigin)] = "user"  # whose words these are
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent was told this
+    origin: Annotated[str, known(UserOrigin)] = "user"  # the source of the message
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that got this message
     agent_id: str | None = None  # that sub-agent's id
 
 
 class BlockPayload(_Payload, frozen=True):
-    """What every block has."""
+    """The fields of every block."""
 
     block_id: str  # the message's id and the index, or a tool call's id
     message_id: str  # the agent's id of the model message
-    index: int  # the block's place in its message
-    partial: bool  # true: a piece of a block that grows; false: the whole block, finished
+    index: int  # the position of the block in its message
+    partial: bool  # true: a piece of a growing block; false: the whole block, finished
 
 
 class Chunk(BlockPayload, frozen=True):
     """Text."""
 
-    text: str  # partial: what is new; snapshot: all so far; finished: all
+    text: str  # partial: the new text; snapshot: all so far; finished: all
     chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that wrote this
     agent_id: str | None = None  # that sub-agent's id
     snapshot: bool = False  # all so far, up to chunk_seq
-    message_sequence: int | None = None  # on a finished block, always
-    aborted: bool = False  # cut short
+    message_sequence: int | None = None  # always on a finished block
+    aborted: bool = False  # ended before it was finished
     model: str | None = None
-    citations: list[Any] | None = None  # the sources the words rest on
-    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
-    blob: Blob | None = None  # the whole text, where `text` is only its beginning
+    citations: list[Any] | None = None  # the sources of the text
+    error: str | None = None  # the text reports this API error: `rate_limit`, ...
+    blob: Blob | None = None  # the whole text, if `text` is only its beginning
 
 
 class Thinking(BlockPayload, frozen=True):
     """Reasoning."""
 
-    text: str  # partial: what is new; snapshot: all so far; finished: all
+    text: str  # partial: the new text; snapshot: all so far; finished: all
     chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that wrote this
     agent_id: str | None = None  # that sub-agent's id
     snapshot: bool = False  # all so far, up to chunk_seq
-    message_sequence: int | None = None  # on a finished block, always
-    aborted: bool = False  # cut short
+    message_sequence: int | None = None  # always on a finished block
+    aborted: bool = False  # ended before it was finished
     model: str | None = None
     signature: str | None = None  # proof of origin
-    redacted: str | None = None  # reasoning that may only be handed back, not read
-    blob: Blob | None = None  # the whole text, where `text` is only its beginning
+    redacted: str | None = None  # encrypted reasoning: can be sent back to the model, but not read
+    blob: Blob | None = None  # the whole text, if `text` is only its beginning
 
 
 class ToolCall(BlockPayload, frozen=True):
-    """A call of a tool."""
+    """A tool call."""
 
     tool_use_id: str  # the agent's own id of the call
     tool_name: str
-    tool_type: str | None = None  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
+    tool_type: str | None = None  # a category for the front end: `CLAUDE_READ`, `MCP`, ...
     input: Any = None  # finished: the arguments
-    input_text: str | None = None  # partial: more JSON text; finished: what is no JSON
+    input_text: str | None = None  # partial: more JSON text; finished: input that is not valid JSON
     chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that wrote this
     agent_id: str | None = None  # that sub-agent's id
     snapshot: bool = False  # all so far, up to chunk_seq
-    message_sequence: int | None = None  # on a finished block, always
-    aborted: bool = False  # cut short
+    message_sequence: int | None = None  # always on a finished block
+    aborted: bool = False  # ended before it was finished
     model: str | None = None
-    blob: Blob | None = None  # the arguments, where they are too large to be here
+    blob: Blob | None = None  # the arguments, if they are too large for the frame
 
 
 class OtherBlock(BlockPayload, frozen=True):
@@ -166,46 +166,46 @@ class OtherBlock(BlockPayload, frozen=True):
 
     block: Any = None  # a content block
     chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that wrote this
     agent_id: str | None = None  # that sub-agent's id
     snapshot: bool = False  # all so far, up to chunk_seq
-    message_sequence: int | None = None  # on a finished block, always
-    aborted: bool = False  # cut short
+    message_sequence: int | None = None  # always on a finished block
+    aborted: bool = False  # ended before it was finished
     model: str | None = None
-    blob: Blob | None = None  # the block as JSON, where it is too large to be here
+    blob: Blob | None = None  # the block as JSON, if it is too large for the frame
 
 
 class ToolProgressed(_Payload, frozen=True):
-    """A tool still runs."""
+    """Progress of a running tool."""
 
     tool_use_id: str
-    output: str | None = None  # what it printed since the last one
+    output: str | None = None  # the output since the last progress
     elapsed_seconds: float | None = None
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that made the call
     agent_id: str | None = None  # that sub-agent's id
     tool_name: str | None = None
 
 
 class ToolResult(_Payload, frozen=True):
-    """What a tool call, or a question, gave back. It joins the call by tool_use_id."""
+    """The result of a tool call or of a question. `tool_use_id` names the call."""
 
     tool_use_id: str
     is_error: bool
     content: Any  # text, a list of content, or an object
     message_sequence: int
-    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
-    blob: Blob | None = None  # the whole content, where `content` is only its beginning
-    details_blob: Blob | None = None  # the details, where they are too large to be here
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    details: Raw | UnsetType = UNSET  # the tool's structured result, if the agent provides one
+    blob: Blob | None = None  # the whole content, if `content` is only its beginning
+    details_blob: Blob | None = None  # the details, if they are too large for the frame
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that made the call
     agent_id: str | None = None  # that sub-agent's id
 
 
 class Discarded(_Payload, frozen=True):
-    """Blocks that were growing and will never be finished: take them away."""
+    """Blocks that were growing and will never be finished. A client removes them."""
 
     block_ids: list[str]
     reason: str | None = None  # abandoned, restarted, replaced, turn_ended, stream_ended
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent spoke
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that wrote them
     agent_id: str | None = None  # that sub-agent's id
 
 
@@ -213,73 +213,73 @@ class Discarded(_Payload, frozen=True):
 
 
 class TurnStart(_Payload, frozen=True):
-    """A turn begins, or goes on after its question was answered."""
+    """A turn starts, or resumes after its question was answered."""
 
     turn_id: int
-    origin: Annotated[str, known(TurnOrigin)]  # a message, the agent by itself, or an answer
-    queue_id: str | None = None  # the queued message that it takes up
-    client_message_id: str | None = None  # what that message's sender calls it
+    origin: Annotated[str, known(TurnOrigin)]  # a message, the agent itself, or an answer
+    queue_id: str | None = None  # the queued message that the turn takes
+    client_message_id: str | None = None  # the sender's id of that message
 
 
-# --- around it ----------------------------------------------------------------------------------
+# --- session ------------------------------------------------------------------------------------
 
 
 class SystemNews(_Payload, frozen=True):
-    """Something about the session rather than in it."""
+    """An event about the session."""
 
-    subtype: str  # the agent's word: `init`, `status`, ...; ours: `plan`, `rewind`
-    message_sequence: int | None = None  # absent: worth telling, not worth keeping
-    text: str | None = None  # for a person
-    data: Any = None  # the agent's own message
+    subtype: str  # from the agent: `init`, `status`, ...; from the server: `plan`, `rewind`
+    message_sequence: int | None = None  # absent: the event is not stored
+    text: str | None = None  # a text for people
+    data: Any = None  # the agent's message
     provider: str | None = None
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    parent_tool_use_id: str | None = None  # the tool call of the sub-agent that sent this
     agent_id: str | None = None  # that sub-agent's id
 
 
 class ConversationNews(_Payload, frozen=True):
-    """Something about the conversation changed. What is absent did not."""
+    """A change of the conversation. An absent field has not changed."""
 
-    title: str | None = None  # empty: it has none any more
+    title: str | None = None  # empty: the title was removed
     totals: Totals | None = None
 
 
-# --- taken, or refused --------------------------------------------------------------------------
+# --- acks and errors ----------------------------------------------------------------------------
 
 
 StopOutcome: TypeAlias = Literal["requested", "already_ended"]
 
 
 class Accepted(_Payload, frozen=True):
-    """A client frame was taken, and what it asks for is durable."""
+    """A client frame was accepted, and its effect is durable."""
 
     client_message_id: str | None = None
-    duplicate: bool = False  # this frame came before: the first answer again
+    duplicate: bool = False  # the frame was sent before: this repeats the first answer
     turn_id: int | None = None  # user.message: the turn that it started; user.interrupt: the turn
-    queue_id: str | None = None  # user.message: it waits under this id; user.queue: the item
-    held: bool = False  # user.message: the queue had been held, and goes on now
-    request_id: str | None = None  # an answer: what it answers
-    delivered_as: str | None = None  # an answer: how the agent gets it
+    queue_id: str | None = None  # user.message: its id in the queue; user.queue: the queued message
+    held: bool = False  # user.message: the queue was held, and resumes now
+    request_id: str | None = None  # an answer or a decision: the request
+    delivered_as: str | None = None  # an answer or a decision: how the agent gets it
     outcome: Annotated[str, known(StopOutcome)] | None = None  # user.interrupt
     model: str | None = None  # session.set_model
     mode: str | None = None  # session.set_permission_mode
-    files: list[str] | None = None  # user.rewind: the files that were put back, or would be
-    failed: list[str] | None = None  # user.rewind: those that could not be
+    files: list[str] | None = None  # user.rewind: the files that were restored, or would be
+    failed: list[str] | None = None  # user.rewind: the files that could not be restored
     max_thinking_tokens: int | None = None  # session.set_max_thinking_tokens
     result: Any = None  # session.control: a ControlResult
 
 
 class HeartbeatAck(_Payload, frozen=True):
-    """The server is there."""
+    """The server is alive."""
 
     client_message_id: str | None = None
 
 
 class ErrorPayload(_Payload, frozen=True):
-    """A client frame was refused, or the connection cannot go on."""
+    """A client frame was refused, or the connection must end."""
 
     code: Annotated[str, known(ErrorCode)]
-    message: str  # what happened, in words
-    retryable: bool  # the same frame, sent again later, may succeed
+    message: str  # an explanation for people
+    retryable: bool  # a retry of the same frame may succeed later
     what_to_do: str
-    client_message_id: str | None = None  # the frame that was refused; absent: none in particular
-    data: dict[str, Any] = {}  # particulars, by code
+    client_message_id: str | None = None  # the refused frame; absent: no single frame
+    data: dict[str, Any] = {}  # details, by code

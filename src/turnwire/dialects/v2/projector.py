@@ -1,4 +1,4 @@
-"""A conversation in the words of protocol v2, for all who follow it in them."""
+"""Projects a conversation into the frames of protocol v2, shared by all its followers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Handler: TypeAlias = Callable[[Any, list[f.Frame]], None]
 
 
 class V2Projector:
-    """Frames have no `sequence`: each connection has its own. Nothing is remembered here."""
+    """Stateless. Its frames have `sequence` null: each connection counts its own."""
 
     def __init__(self, conversation_id: str) -> None:
         self._name = conversation_id
@@ -34,18 +34,18 @@ class V2Projector:
         }
 
     def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
-        """The frames of what happened, in order."""
+        """Returns the frames of what happened, in order."""
         return [Sent(frame) for frame in self.frames(happened)]
 
     def frames(self, happened: Sequence[h.Happening]) -> list[f.Frame]:
-        """The same, not yet to be written."""
+        """Returns the same frames, not encoded."""
         out: list[f.Frame] = []
         for each in happened:
             self._handlers[type(each)](each, out)
         return out
 
     def greet(self, opening: Opening) -> list[Sent]:
-        """Who is there, and whether the client has to begin anew."""
+        """Returns the first frames of a connection, with a reset if the client's copy is void."""
         start = opening.start
         info = p.SessionInfo(
             opening.connection_id,
@@ -59,18 +59,18 @@ class V2Projector:
         return [Sent(frame) for frame in hello(self._name, start, info, opening.at)]
 
     def replay(self, kept: h.Kept, now: str) -> list[Sent]:
-        """What a client has missed."""
+        """Returns the replay of entries that a client has missed."""
         return [Sent(replayed(frame, now)) for frame in self.frames((kept,))]
 
     def present(self, now: h.Now) -> list[Sent]:
-        """The client has all of the log; the state, and each block that grows as far as it is."""
+        """Returns the end of the replay, the state, and a snapshot of each growing block."""
         first = [replay_complete(self._name, now.head, now.at)]
         first += self.frames((h.StateChanged(now.at, now.status),))
         for piece in now.growing.snapshots():
             first.append(growth_frame(piece, self._name, None, None, now.at))
         return [Sent(frame) for frame in first]
 
-    # --- one by one -----------------------------------------------------------------------------
+    # --- one kind of event each -----------------------------------------------------------------
 
     def _spoke(self, spoke: h.AgentSpoke, out: list[f.Frame]) -> None:
         for growth in spoke.growth:

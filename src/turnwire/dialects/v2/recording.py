@@ -1,4 +1,4 @@
-"""A recorded session: who said what, a line for each frame (section 13 of the protocol)."""
+"""The recording of a session, one line for each frame (section 13 of the protocol)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ClientLine(Struct, frozen=True, gc=False):
     """A frame of the client."""
 
     raw: bytes
-    bare: bool = False  # the line is the frame itself, so connections were not recorded
+    bare: bool = False  # the line holds only a frame: connections were not recorded
 
 
 class ServerLine(Struct, frozen=True, gc=False):
     """A frame of the server."""
 
     raw: bytes
-    value: Any  # the same, decoded
-    bare: bool = False  # the line is the frame itself, so connections were not recorded
+    value: Any  # the decoded frame
+    bare: bool = False  # the line holds only a frame: connections were not recorded
 
 
 class ClosedLine(Struct, frozen=True, gc=False):
@@ -57,9 +57,9 @@ _NO_FRAME = "neither a frame nor one of connect, client, server and close"
 
 
 def read_line(raw: bytes, number: int = 1) -> RecordedLine:
-    """Read a line. A bare frame with a `sequence` is the server's, any other bare one the client's.
+    """Reads a line. A bare frame is the server's if it has a `sequence`, else the client's.
 
-    Raises BadLine where it is none.
+    Raises BadLine if the line is not valid.
     """
     try:
         line = _decode_line(raw)
@@ -68,9 +68,9 @@ def read_line(raw: bytes, number: int = 1) -> RecordedLine:
         reason = "not_an_object" if str(error).startswith("Expected `object`") else "no_frame"
         raise BadLine(reason, f"{_NO_FRAME}: {error}", line=number, raw=raw) from None
     except RecursionError:
-        detail = "nested too deeply to be read"
+        detail = "nested too deeply"
         raise BadLine("too_deep", detail, line=number, raw=raw) from None
-    except ValueError as error:  # msgspec's, or that of bytes that are no UTF-8
+    except ValueError as error:  # msgspec's error, or that of invalid UTF-8
         raise BadLine("invalid_json", f"not JSON: {error}", line=number, raw=raw) from None
     if read is None:
         raise BadLine("no_frame", _NO_FRAME, line=number, raw=raw)

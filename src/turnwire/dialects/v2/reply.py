@@ -1,4 +1,4 @@
-"""The reply to one message: what its turn said and did, and how it ended, read from frames of protocol v2."""
+"""The reply to one message: reads what its turn said and did, and how it ended, from frames."""
 
 from __future__ import annotations
 
@@ -82,21 +82,22 @@ class Reply(Struct, frozen=True):
 class ReplyReader:
     """Reads the frames of a conversation until one turn has ended, or waits for a person.
 
-    Feed on a reader whose turn waits: it returns the next reply when the turn has ended, or waits for another request.
+    A reader whose turn waits can be fed further frames. It returns the next reply when the turn has
+    ended, or waits for another request.
     """
 
     def __init__(self, client_message_id: str, *, after: int) -> None:
-        """`client_message_id` names the message that begins the turn; `after` is the log's head before it."""
+        """`client_message_id`: the message that starts the turn; `after`: the log's head before."""
         self.cursor = after
         self._client_message_id = client_message_id
         self._turn_id: int | None = None
         self._frames: list[f.Frame] = []
         self._is_queued = False
-        self._told: set[str] = set()  # the requests that a reply had
+        self._told: set[str] = set()  # the requests that were part of an earlier reply
 
     @classmethod
     def resumed(cls, reply: Reply) -> ReplyReader:
-        """Returns a reader that reads on behind a reply whose turn had not ended."""
+        """Returns a reader that continues after a reply whose turn had not ended."""
         reader = cls("", after=reply.cursor)
         reader._turn_id = reply.turn_id
         reader._frames = list(reply.frames)
@@ -106,7 +107,8 @@ class ReplyReader:
     def feed(self, frame: f.Frame | f.UnknownFrame) -> Reply | None:
         """Takes a frame. Returns the reply when the turn has ended or waits for a person.
 
-        Raises TurnwireError if the message was removed from the queue: then its turn never begins.
+        Raises TurnwireError if the message was removed from the queue, because its turn never
+        starts.
         """
         if isinstance(frame, f.MessageReplay):
             frame = frame.payload.event

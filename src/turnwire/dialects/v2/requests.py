@@ -1,4 +1,4 @@
-"""A question or a permission as the list of open requests has it, for the server and for a client."""
+"""Converts questions and permission requests into items of the list of open requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["open_permission", "open_question"]
 
 
 def open_question(asked: p.RequestInput, turn_id: int | None) -> OpenRequest:
-    """A question that was asked."""
+    """Returns the open request of a question."""
     return OpenRequest(
         asked.question_id,
         "question",
@@ -29,7 +29,7 @@ def open_question(asked: p.RequestInput, turn_id: int | None) -> OpenRequest:
 
 
 def open_permission(asked: p.PermissionAsked, turn_id: int | None) -> OpenRequest:
-    """A permission that was asked for."""
+    """Returns the open request of a permission."""
     return OpenRequest(
         asked.request_id,
         "permission",

@@ -1,4 +1,4 @@
-"""What the frames of the server are on a screen."""
+"""Converts server frames into the blocks and messages of the view."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ Block: TypeAlias = p.Chunk | p.Thinking | p.ToolCall | p.OtherBlock
 
 
 def text(block: p.Chunk) -> TextView:
-    """Words, finished or all so far."""
+    """Returns the text of a finished block or of a snapshot."""
     return TextView(block.block_id, _status(block), block.text, block.citations, block.blob)
 
 
 def thinking(block: p.Thinking) -> ThinkingView:
-    """Reasoning, finished or all so far."""
+    """Returns the reasoning of a finished block or of a snapshot."""
     return ThinkingView(
         block.block_id, _status(block), block.text, block.signature, block.redacted, block.blob
     )
 
 
 def tool_call(block: p.ToolCall, input_text: str | None) -> ToolView:
-    """A call, with as much of its input as the caller wants to show."""
+    """Returns a tool call with this text of its input."""
     return ToolView(
         block.tool_use_id,
         _status(block),
@@ -65,12 +65,12 @@ def tool_call(block: p.ToolCall, input_text: str | None) -> ToolView:
 
 
 def other(block: p.OtherBlock) -> OtherView:
-    """Any other block."""
+    """Returns any other block."""
     return OtherView(block.block_id, _status(block), block.block, block.blob)
 
 
 def question(asked: p.RequestInput) -> ToolView:
-    """The call that asks."""
+    """Returns the tool call that asks the question."""
     return ToolView(asked.question_id, "complete", asked.tool_name, asked.tool_type, asked.input)
 
 
@@ -86,7 +86,7 @@ def about(
     number: int | None = None,
     error: str | None = None,
 ) -> MessageView:
-    """What a frame tells of the message that its block is in."""
+    """Returns an empty message with the attributes that the frame tells."""
     return MessageView(
         block.message_id,
         "assistant",
@@ -105,11 +105,11 @@ def about(
     )
 
 
-# --- messages that are whole --------------------------------------------------------------------
+# --- complete messages --------------------------------------------------------------------------
 
 
 def user_message(frame: f.UserMessage) -> MessageView:
-    """What was said to the agent."""
+    """Returns a message to the agent."""
     said = frame.payload
     name = f"user-{said.message_sequence}"
     return MessageView(
@@ -135,7 +135,7 @@ def _content(block_id: str, content: Content) -> BlockView:
 
 
 def news(frame: f.SessionSystemEvent, number: int) -> MessageView:
-    """Something about the session."""
+    """Returns an event about the session."""
     told, name = frame.payload, f"event-{number}"
     event = EventView(f"{name}:0", "complete", "system", told.subtype, told.text, told.data)
     return MessageView(
@@ -152,7 +152,7 @@ def news(frame: f.SessionSystemEvent, number: int) -> MessageView:
 
 
 def interruption(frame: f.ConversationInterrupted) -> MessageView:
-    """A turn was stopped."""
+    """Returns the event of an interrupted turn."""
     number = frame.payload.message_sequence
     name, data = f"event-{number}", msgspec.to_builtins(frame.payload)
     del data["message_sequence"]

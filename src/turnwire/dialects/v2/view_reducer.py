@@ -1,4 +1,4 @@
-"""The client's side of protocol v2: how frames become what a person sees (section 11)."""
+"""The client side of protocol v2: reduces frames to the view of a conversation (section 11)."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ _Connection: TypeAlias = f.SessionConnected | f.SessionResumed
 
 
 class ViewReducer:
-    """Apply every frame of every connection in order; `view` is what a person sees by then."""
+    """Reduces the frames of all connections, in order, to a `view`."""
 
     def __init__(self, *, cursor: int = 0, epoch: str | None = None) -> None:
-        """`cursor`: the entry after which it begins, in the log of this `epoch`."""
+        """`cursor`: the entry after which the client starts, in the log of this `epoch`."""
         self._build = ViewBuilder()
         self._build.cursor, self._build.first, self._build.epoch = cursor, cursor + 1, epoch
         self._connection: str | None = None
-        self._sequence = 0  # of the last frame of this connection
+        self._sequence = 0  # `sequence` of the last frame of this connection
 
     @property
     def cursor(self) -> int:
-        """The number of the last entry that was applied."""
+        """Returns the number of the last applied entry."""
         return self._build.cursor
 
     @property
     def epoch(self) -> str | None:
-        """The log that the entries are of."""
+        """Returns the epoch of the applied entries."""
         return self._build.epoch
 
     @property
     def is_behind(self) -> bool:
-        """Whether an entry is missing: then the client has to connect again from the cursor."""
+        """Returns whether an entry is missing: then the client must reconnect from the cursor."""
         return self._build.behind
 
     def view(self) -> View:
-        """Everything on the screen. It costs what the conversation is long."""
+        """Returns the whole view. The cost grows with the length of the conversation."""
         return self._build.view()
 
     def apply(self, frame: ServerFrame) -> None:
-        """One more frame of the server."""
+        """Applies one frame of the server."""
         if isinstance(frame, f.UnknownFrame):
             self._unknown(frame)
         elif isinstance(frame, _Connection):
@@ -74,7 +74,7 @@ class ViewReducer:
     def _connect(self, frame: _Connection) -> None:
         info, build = frame.payload, self._build
         if info.connection_id == self._connection:
-            return  # a repeat of this connection's first frame
+            return  # the first frame of this connection was repeated
         self._connection, self._sequence = info.connection_id, frame.sequence or 0
         build.behind = False
         if build.epoch not in (None, info.epoch):
@@ -82,7 +82,7 @@ class ViewReducer:
             return
         build.forget_growing()
         build.epoch = info.epoch
-        if build.cursor == 0:  # nothing is here yet
+        if build.cursor == 0:  # no entry was applied yet
             build.first, build.cursor = info.first, info.first - 1
 
     def _reset(self, frame: f.SessionReset) -> None:
@@ -103,7 +103,7 @@ class ViewReducer:
             handle(self, event)
 
     def _unknown(self, frame: f.UnknownFrame) -> None:
-        """Nothing is known about it but its numbers: without them all that follows would be lost."""
+        """Applies the numbers of an unknown frame, so that the next entry is no gap."""
         envelope = frame.data if isinstance(frame.data, dict) else {}
         payload = envelope.get("payload")
         number = payload.get("message_sequence") if isinstance(payload, dict) else None
@@ -111,7 +111,7 @@ class ViewReducer:
             self._takes(_whole_number(number))
 
     def _takes(self, number: int | None) -> bool:
-        """Whether this entry of the log is the next one. A frame without a number always counts."""
+        """Returns whether this entry is the next one. A frame without a number always is."""
         if number is None:
             return True
         build = self._build
@@ -234,7 +234,7 @@ class ViewReducer:
                 updated_input=ended.updated_input,
             )
 
-    # --- messages that are whole ----------------------------------------------------------------
+    # --- complete messages ----------------------------------------------------------------------
 
     def _user_message(self, frame: f.UserMessage) -> None:
         if self._takes(frame.payload.message_sequence):

@@ -1,1 +1,1 @@
-"""Runs one conversation: takes its inputs in order, commits each step, publishes it, and runs the agent."""
+"""Runs one conversation: takes inputs in order, commits and publishes steps, runs the agent."""

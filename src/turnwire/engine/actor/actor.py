@@ -1,4 +1,4 @@
-"""A conversation at work: what comes in is taken one after the other, and each step is carried out."""
+"""The actor of one conversation: takes inputs in order; steps, commits, publishes, runs effects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from turnwire.ports import (
     Timer,
 )
 
-__all__ = ["Live"]
+__all__ = ["Actor"]
 
 _log = logging.getLogger("turnwire")
 _UNREACHABLE = "The log could not be written for so long that another process may take over."
@@ -60,8 +60,8 @@ _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
 
 
-class Live:
-    """One conversation in memory. It has a task only while there is something to do."""
+class Actor:
+    """One conversation in memory. Its task runs only while inputs wait."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Live:
         channel: Channel,
         new_id: Callable[[], str],
         idle_seconds: float,
-        ended: Callable[[Live], None],
+        ended: Callable[[Actor], None],
         committed: Callable[[int], None],
         budgets: UserBudgets,
         slots: Slots,
@@ -83,9 +83,9 @@ class Live:
         partials: list[Partial],
         save_every: int,
     ) -> None:
-        """`partials`: what the last owner had saved of blocks, when it died.
+        """`partials`: partials that the last owner had saved before it died.
 
-        `save_every`: milliseconds between two saves of what grows; 0: it is not saved.
+        `save_every`: milliseconds between two saves of partials; 0 means that none are saved.
         """
         self.row = row
         self.claim = claim
@@ -100,7 +100,7 @@ class Live:
         self._ended = ended
         self._committed = committed
         self._budgets = budgets
-        self._holds = False  # something may be reserved for its turn
+        self._holds = False  # budget may be reserved for its turn
         self._native_session_id = row.native_session_id
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -131,11 +131,11 @@ class Live:
         self._controls = Controls()
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
-        self.dead = False  # it was stopped, or another owner has taken over
+        self.dead = False  # stopped, or another owner has taken over
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing would be lost by forgetting it."""
+        """Whether the conversation can be dropped from memory without loss."""
         return not (
             self._inbox
             or self._controls
@@ -143,10 +143,11 @@ class Live:
             or self._timers
             or self._runner.is_open
             or self.channel.is_followed
+            or self._stopping.is_set()  # its last step is still to be written
         )
 
     def post(self, item: _Item) -> None:
-        """Take this in its turn."""
+        """Queues an item. Publishes a batch of partials at once if the actor is idle."""
         if self.dead:
             if isinstance(item, Ask):
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
@@ -165,7 +166,7 @@ class Live:
             )
 
     def recover(self) -> None:
-        """It was loaded: end what cannot be running any more, and set its timers again."""
+        """Ends the turn that the last owner left running, and sets the timers of requests again."""
         is_archived = self.row.archived
         for request in self.state.requests:
             if request.deadline_at is not None and not is_archived:
@@ -176,23 +177,23 @@ class Live:
             self.post(i.Recovered(at=self._clock.now(), archived=is_archived, partials=left))
 
     def lose(self) -> None:
-        """Another owner has taken over."""
+        """Posts that another owner has taken over."""
         self.post(Fenced("Another process has taken the conversation over."))
 
     def lose_agent(self) -> bool:
-        """The store cannot be reached, so another process may soon take over: end the agent.
+        """Ends the agent because the store is unreachable and another process may soon take over.
 
-        Returns whether there was one.
+        Returns whether an agent was open.
         """
         return self._runner.lose(_UNREACHABLE)
 
     async def settle(self) -> None:
-        """Wait until everything that was posted has been done."""
+        """Waits until all posted items are handled."""
         while self._task is not None:
             await asyncio.shield(self._task)
 
     async def stop(self, reason: str = "server_stopped") -> None:
-        """The server stops, or the conversation is closed: the agent ends, and the log says why."""
+        """Ends the agent, writes the reason into the log, and takes no more items."""
         self._stopping.set()
         self._try_again.set()
         await self._runner.close()
@@ -215,9 +216,9 @@ class Live:
                 item = self._inbox.popleft()
                 await self._handle(item)
                 if isinstance(item, i.Recovered) and item.stopping:
-                    self.dead = True  # whatever comes now finds it over
+                    self.dead = True  # later items are refused
                 if self.channel.is_waited_for:
-                    await asyncio.sleep(0)  # who comes gets their moment, however fast it goes on
+                    await asyncio.sleep(0)  # lets a new follower take its snapshot
         except Fenced:
             await self._die()
         finally:
@@ -235,7 +236,7 @@ class Live:
             elif isinstance(item, i.Controlled):
                 await self._end_control(item)
             elif isinstance(item, i.GraceOver) and self.channel.is_followed:
-                pass  # somebody came back in the last moment
+                pass  # a follower came back in time
             elif isinstance(item, list):
                 await self._listen(self._ready(item))
             elif isinstance(item, i.Recovered):
@@ -247,13 +248,13 @@ class Live:
                 await self._carry_out(item)
         except Fenced:
             raise
-        except StorageUnavailable as down:  # the server stops; the next one makes the log true
+        except StorageUnavailable as down:  # at shutdown; the next start recovers the log
             _log.warning("conversation %s: %s", self.row.conversation_id, down.message)
         except Exception:
             self._has_failed(item)
 
     def _has_failed(self, item: _Item) -> None:
-        """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
+        """Handles a defect: the step has no effect. Stops the turn, which would hang otherwise."""
         _log.exception("conversation %s: a step failed", self.row.conversation_id)
         if isinstance(item, Ask):
             refuse(item, Refused("INTERNAL_ERROR"))
@@ -263,7 +264,7 @@ class Live:
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
     def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
-        """Words that are on their way: they wait for nothing, and are not worth a task."""
+        """Publishes partials directly: they need no commit, so they need no task."""
         try:
             heard = self._hearing.take(self.state, batch, self._clock.now())
             self._publish(heard.state, heard.happened)
@@ -271,9 +272,9 @@ class Live:
             self._has_failed(batch)
 
     def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
-        """This batch, and all that came behind it meanwhile: what is ready together goes together."""
+        """Joins a batch with the batches queued directly after it, to commit them together."""
         while self._inbox and isinstance(self._inbox[0], list):
-            batch = batch + self._inbox.popleft()  # type: ignore[operator]  # just looked
+            batch = batch + self._inbox.popleft()  # type: ignore[operator]  # checked above
         return batch
 
     async def _answer(self, ask: Ask) -> None:
@@ -323,7 +324,7 @@ class Live:
         self._publish(after, happened)
         self._do(effects)
 
-    # --- controls: the agent answers, so they end in a step of their own ------------------------
+    # --- controls: the agent answers, so each needs a second step -------------------------------
 
     async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
         after, effects = step(self.state, asked)
@@ -337,7 +338,7 @@ class Live:
         self._do(effects)
 
     def answered(self, control_id: str, came: ControlResult | Refused) -> None:
-        """Takes what came of a control."""
+        """Posts the result of a control. Ignores one that no caller waits for."""
         ended = self._controls.came(control_id, came, self._clock.now())
         if ended is not None:
             self.post(ended)
@@ -360,7 +361,7 @@ class Live:
         self._do(effects)
 
     async def _make_true(self, back: i.Recovered) -> None:
-        """No agent works on it. What it was saying, and the end of its turn, are one commit."""
+        """Commits the unfinished text and the end of the turn together: no agent runs any more."""
         heard = self._hearing.silence(self.state, back.at)
         before = heard.state
         heard.state, effects = step(before, back)
@@ -371,8 +372,10 @@ class Live:
         await self._hear(heard, back.at)
 
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
-        """What the agent says. On its way out it knows nothing of the turn that waits for the next
-        one: then it is not heard any more, but it is paid for.
+        """Handles a batch of events.
+
+        The turn that waits for the next agent is unknown to an agent that is closing. The events
+        of that agent are dropped, except for its cost.
         """
         unsent = self._runner.has_unsent
         if unsent and self._runner.is_leaving:
@@ -381,7 +384,7 @@ class Live:
         await self._hear(self._hearing.take(self.state, batch, now, unsent=unsent), now)
 
     async def _hear(self, heard: Heard, now: int) -> None:
-        """What the agent said: one commit, then everything is told in its order."""
+        """Commits a batch, then publishes it in order, then runs its effects."""
         with self.channel.telling():
             is_news = any(effects.is_news for effects in heard.effects)
             await self._write(heard.state, heard.writes, now, is_news=is_news)
@@ -421,7 +424,7 @@ class Live:
         *,
         is_news: bool,
     ) -> None:
-        """What has happened cannot be refused: try until it is written."""
+        """Commits a step that cannot be refused: retries until the store accepts it."""
         if not writes and receipt is None and after == self.state and not self._saving.ended():
             return
         attempt = 0
@@ -436,20 +439,20 @@ class Live:
                 self._refuse_waiting(down)
                 self.channel.stop_waiting()
                 if self._stopping.is_set():
-                    raise  # the next start finds the log as it is, and makes it true
+                    raise  # the next start recovers the log
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
                 attempt += 1
         self._saving.forget(commit.ended_blocks)
         self._native_session_id = commit.native_session_id or self._native_session_id
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
-        """Nobody is left hanging while the disk is full."""
+        """Refuses the commands in the queue, so that no caller waits while the store is down."""
         for item in [item for item in self._inbox if isinstance(item, Ask)]:
             self._inbox.remove(item)
             refuse(item, down)
 
     async def _pause(self, milliseconds: int) -> None:
-        """A while, or until the server stops."""
+        """Waits for a duration, or until the shutdown."""
         again = self._clock.call_after(milliseconds, self._try_again.set)
         await self._try_again.wait()
         self._try_again.clear()
@@ -484,12 +487,12 @@ class Live:
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
         self._timers[name] = lambda: None
-        if name.startswith("deadline:"):  # a time of day
+        if name.startswith("deadline:"):  # a time of day, by the clock
             timer = self._clock.call_at(at, lambda: self._fire(name))
-        else:  # a while, which a clock that is set back does not make longer
+        else:  # a duration, which must not change when the clock is set
             left = at - self._clock.now()
             timer = self._clock.call_after(left, lambda: self._fire(name))
-        if name in self._timers:  # else its time had come, and it has fired
+        if name in self._timers:  # else it has fired already
             self._timers[name] = timer
 
     def _cancel_timer(self, name: str) -> None:
@@ -530,7 +533,7 @@ class Live:
         )
 
     async def allowance(self) -> Allowance:
-        """Returns what an agent may spend that has no turn yet. Nothing is reserved for it."""
+        """Returns what an agent without a turn may spend. Reserves nothing."""
         user = await self._user_budget()
         own = left_to_spend(self.state, None)
         if user is None:
@@ -538,9 +541,9 @@ class Live:
         return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
 
     async def reserve(self, before: Allowance | None) -> Allowance:
-        """Returns what the agent may spend in its next turn, reserved of its user's budget.
+        """Returns what the agent may spend in its next turn, reserved from its user's budget.
 
-        `before` is what the open session was allowed. Nothing is reserved for an agent that costs nothing.
+        `before` is the allowance of the open session. Reserves nothing for a free agent.
         """
         try:
             check_budgets(self.state, None)
@@ -562,7 +565,7 @@ class Live:
         return self._allowed(own if amount is None else amount)
 
     async def _user_budget(self) -> UserBudget | None:
-        """Returns the budget of the user; None if there is no limit, or if the agent costs nothing."""
+        """Returns the budget of the user. Returns None if there is no limit or no cost."""
         if self._agent.capabilities.is_free:
             return None
         return await self._budgets.budget_of(self.row.user)
@@ -578,9 +581,9 @@ class Live:
         return self._agent.capabilities.keeps_budget
 
     def _make_room(self) -> bool:
-        """Another conversation needs an agent: this one's is closed, if it is idle.
+        """Closes the agent if it is idle, because another conversation needs its slot.
 
-        Returns whether it is about to end, for this reason or another.
+        Returns whether the agent is about to end, for this reason or another.
         """
         if self._runner.is_leaving:
             return True
@@ -600,19 +603,19 @@ class Live:
         self.post(lost)
 
     def rested(self) -> None:
-        """No agent is left. If nothing else is, either, this need not be kept."""
+        """Reports that no agent is open. An idle conversation is then dropped from memory."""
         self._cancel_timer("idle")
         if self._task is None:
             self._ended(self)
 
     async def _die(self) -> None:
-        """Somebody else owns it now: write nothing, and end our agent."""
+        """Ends the agent without another commit: another owner has taken over."""
         self.dead = True
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
         await self._saving.stop()
-        self.channel.drop()  # what was not told yet is the new owner's to tell
+        self.channel.drop()  # the new owner publishes what was not sent yet
         self.channel.finish(await self._why_lost())
         await self._runner.close()
 
@@ -622,7 +625,7 @@ class Live:
             if await self._store.conversation(name) is None:
                 return partial(Refused, "CONVERSATION_NOT_FOUND", conversation_id=name)
         return partial(
-            FollowAgain, "Another process works on it now; follow again from your place."
+            FollowAgain, "Another process runs the conversation now; follow again from your cursor."
         )
 
     def _refuse_all(self) -> None:
@@ -634,5 +637,5 @@ class Live:
 
 
 def _works(c: Conversation) -> bool:
-    """Whether its agent works, and may spend something."""
+    """Returns whether the agent works, and so may spend money."""
     return bool(c.background or (c.turn is not None and c.turn.phase != "suspended"))

@@ -1,4 +1,4 @@
-"""What an agent says, batch by batch: steps of the conversation, and what happened in them."""
+"""Turns batches of agent events into steps, and collects what each step publishes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from turnwire.engine.fanout.channel import Channel
 
 __all__ = ["Heard", "Hearing"]
 
-# While a turn is under way these change nothing but what grows, so they need no step.
+# While a turn runs, these events change only partials, so they need no step.
 _GROWS = frozenset(
     [
         ev.ContentDelta,
@@ -40,7 +40,7 @@ _GROWS = frozenset(
 
 
 class Heard(Struct):
-    """What one batch comes to. Nothing of it is to be seen before its writes are committed."""
+    """The result of one batch. It is published only after its writes are committed."""
 
     state: Conversation
     writes: list[e.Moment]
@@ -49,7 +49,7 @@ class Heard(Struct):
 
 
 class Hearing:
-    """Listens to one process of an agent."""
+    """Handles the events of a conversation's agent."""
 
     def __init__(
         self,
@@ -60,9 +60,10 @@ class Hearing:
         modes: Sequence[str],
         is_recording: bool = False,
     ) -> None:
-        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose.
+        """`is_owners`: the conversation belongs to the owner of the data.
 
-        `is_recording`: only the agent's side is known; see `AgentSaid.recorded`.
+        `modes`: permission modes that every user may choose. `is_recording`: only the agent's
+        events are known; see `AgentSaid.recorded`.
         """
         self._channel = channel
         self._new_id = new_id
@@ -73,7 +74,7 @@ class Hearing:
 
     @staticmethod
     def only_grows(state: Conversation, events: Iterable[NormalizedStreamEvent]) -> bool:
-        """Whether nothing of this has to be written: it is told, and the state stays as it is."""
+        """Returns whether the events change only partials, so that they need no commit."""
         return all(
             type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id)
             for event in events
@@ -87,9 +88,9 @@ class Hearing:
         *,
         unsent: bool = False,
     ) -> Heard:
-        """A batch of events, one step after the other.
+        """Handles a batch of events, one step after the other.
 
-        `unsent`: the turn that is about to start has not been handed over yet.
+        `unsent`: the next turn has not been handed over to the agent yet.
         """
         now = iso(at)
         heard = Heard(state, [], [], [])
@@ -102,7 +103,7 @@ class Hearing:
             if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
                 growing.append(event)
                 if type(event) is not ev.ContentDelta:
-                    self._entries.feed(event, run_id="", now=now)  # gives none, but follows
+                    self._entries.feed(event, run_id="", now=now)  # returns none, but tracks blocks
                 continue
             entries = self._entries_of(event, now)
             if not entries and _is_quiet(heard.state, event):
@@ -117,30 +118,30 @@ class Hearing:
                 heard.happened += self._channel.hush(now, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
             self._step(heard, event, entries, at, now, is_last=not figures_follow, unsent=unsent)
-            # What begins here is handed over only when all of this is written.
+            # A turn that begins in this batch is handed over only after the commit.
             unsent |= any(map(e.hands_over, heard.effects[-1].commands))
         if growing:
             heard.happened += self._channel.stream(growing, heard.state, now)
         return heard
 
     def _with_offers(self, event: ev.PermissionRequested) -> ev.PermissionRequested:
-        """The same request with the rules that its user may choose."""
+        """Returns the request with only the permission rules that its user may choose."""
         if self._is_recording:
             return event
         rules = offered_rules(event.suggestions, is_owners=self._is_owners, modes=self._modes)
         return structs.replace(event, suggestions=rules)
 
     def silence(self, state: Conversation, at: int) -> Heard:
-        """The agent is gone: whatever it was saying stays as it is."""
+        """Ends all open blocks after the end of the agent, and keeps their partials as entries."""
         heard = Heard(state, [], [], [])
         for last in self._last_words(None):
             self._step(heard, last, self._entries_of(last, iso(at)), at, iso(at))
-        # Those of a turn that waits, which has heard nothing.
+        # Blocks that are still open, of a turn that is suspended and takes no events.
         for left in self._channel.growing.open_blocks():
             who = ("", "", left.parent_tool_use_id, left.agent_id)
             void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
             heard.happened += self._channel.stream([void], heard.state, iso(at))
-        self._entries = EntryStream()  # the next process tells its own messages
+        self._entries = EntryStream()  # the next process has its own messages
         heard.happened += self._channel.hush(iso(at), helpers=True)
         return heard
 
@@ -174,13 +175,13 @@ class Hearing:
         heard.effects.append(effects)
         came = self._channel.step(before, heard.state, effects.writes, now)
         said = self._channel.stream([event], heard.state, now)
-        # The figures of a turn come before its end is told: who tells both tells them together.
+        # The figures come before the end of the turn, so that a projector can send both together.
         heard.happened += [*said, *came] if isinstance(event, ev.ResultSummary) else [*came, *said]
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
-        """Nothing more comes of the blocks that still grow: what there is of them is kept.
+        """Returns the events that end the open blocks and keep their partials.
 
-        At the end of a turn only the agent itself falls silent; its sub-agents may go on.
+        At the end of a turn, only blocks of the agent itself end; its sub-agents may go on.
         """
         out: list[NormalizedStreamEvent] = []
         for left in self._channel.growing.open_blocks():
@@ -197,7 +198,7 @@ class Hearing:
 
 
 def _writable(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-    """The same event with text that can be written. Plain text, which may be long, is not copied."""
+    """Returns the event with text that can be encoded. ASCII text is not copied: it may be long."""
     match event:
         case ev.ContentDelta(text=text) if text.isascii():
             return event
@@ -221,9 +222,9 @@ def _is_plain(block: ContentBlock) -> bool:
 
 
 def _is_quiet(state: Conversation, event: NormalizedStreamEvent) -> bool:
-    """Whether an event that finishes nothing changes nothing: it is told, without a step.
+    """Returns whether an event without entries changes no state, so that it needs no step.
 
-    The end of a message is such an event, and news that is not kept.
+    This is so for the end of a message, and for a system event that is not kept.
     """
     if type(event) is ev.SystemEvent:
         if not event.ephemeral:
@@ -237,7 +238,7 @@ def _is_quiet(state: Conversation, event: NormalizedStreamEvent) -> bool:
 
 
 def _is_under_way(state: Conversation, voice: str | None) -> bool:
-    """Whether the next word of this voice changes nothing but what grows."""
+    """Returns whether a partial of this voice (the agent or a sub-agent) changes no state."""
     if voice is not None:
         return voice in state.voices
     turn = state.turn

@@ -1,4 +1,4 @@
-"""Runs one conversation's agent: opened when needed, closed when idle or told to."""
+"""Runs the agent of one conversation: opens it when needed, closes it when idle or on command."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ __all__ = ["AgentRunner"]
 
 
 class _End(Struct, frozen=True):
-    """An end of the agent that the conversation does not know of yet."""
+    """An end of the agent that the conversation has not handled yet."""
 
     agent: OpenAgent | None  # None: the agent could not be opened
     telling: asyncio.Task[None]
 
 
 class AgentRunner:
-    """Takes commands without waiting, and carries them out one after the other.
+    """Queues commands and runs them in order; a stop skips the queue.
 
-    A stop overtakes all other commands. The conversation is told what comes of them: events, the
-    answers to controls, and the end of the agent.
+    The conversation receives the results: events, answers to controls, and the end of the agent.
 
-    At most one agent is open. It ends because it is lost, because it is stopped by force, or because
-    it is idle and is closed. Each time the conversation is told, and has to call `begin_again`. Until
-    then no command is carried out: the commands that wait are about an agent that is gone, and the
-    conversation says in that step what becomes of them.
+    At most one agent is open. An agent ends because it is lost, because it is stopped by force, or
+    because it is idle and is closed. After each end the conversation has to call `begin_again`.
+    Until then no command runs: the queued commands are meant for the agent that has ended, and the
+    conversation decides in that step what happens to them.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class AgentRunner:
         self._current: OpenAgent | None = None  # until it has ended
         self._unknown_end: _End | None = None  # until `begin_again`
         self._commands: deque[e.Command] = deque()
-        self._in_hand: e.Command | None = None  # begun, and not handed over to the agent
+        self._in_hand: e.Command | None = None  # started, and not handed over to the agent
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -76,13 +75,13 @@ class AgentRunner:
 
     @property
     def is_idle(self) -> bool:
-        """Whether an agent is open, and has nothing to do or to answer."""
+        """Whether an agent is open, and has neither commands nor controls."""
         busy = self._commands or self._worker or self._unknown_end
         return self._current is not None and not (busy or self._current.asked)
 
     @property
     def is_leaving(self) -> bool:
-        """Whether an agent that still says something was told to end, or is gone."""
+        """Whether the agent has ended or was told to end; it may still send events."""
         return bool(
             self._unknown_end
             or self._is_closed
@@ -92,16 +91,16 @@ class AgentRunner:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether a turn waits that was not handed over to the agent."""
+        """Whether a turn was not handed over to the agent yet."""
         return any(map(e.hands_over, (self._in_hand, *self._commands)))
 
     @property
     def native_session_id(self) -> str | None:
-        """What the agent calls its session."""
+        """The agent's own id of its session."""
         return self._open.session.native_session_id if self._open else None
 
     def tell(self, command: e.Command) -> None:
-        """Carries a command out soon. A runner that is closed only keeps it, for `has_unsent`."""
+        """Queues a command. A closed runner only keeps it, for `has_unsent`."""
         if isinstance(command, e.StopAgent) and not self._is_closed:
             self._stop(command)
             return
@@ -119,10 +118,11 @@ class AgentRunner:
         return is_open
 
     def begin_again(self) -> bool:
-        """Goes on: the conversation knows of the end. Returns whether a turn was not handed over.
+        """Runs commands again: the conversation has handled the end of the agent.
 
-        Nor was a turn whose agent was idle before, and ended without a word after the prompt.
-        Controls that wait are not about the agent that is gone: the next agent is asked.
+        Returns whether a turn was not handed over. A turn also counts as not handed over if its
+        agent was idle before, and ended without an event after the prompt. Controls in the queue
+        are kept for the next agent.
         """
         end, self._unknown_end = self._unknown_end, None
         agent = None if end is None else end.agent
@@ -135,7 +135,7 @@ class AgentRunner:
         return unsent
 
     async def close(self) -> list[EndedProcess]:
-        """Ends the agent for good. The conversation asks for it, and is not told."""
+        """Ends the agent and the runner. The conversation is not notified: it is the caller."""
         self._is_closed = True
         self._refuse_controls()
         telling = self._unknown_end.telling if self._unknown_end else None
@@ -159,7 +159,7 @@ class AgentRunner:
                     self._end_agent(gone.message)
                 except Exception as error:
                     self._end_agent(broken(error))
-                self._in_hand = None  # a command that is cancelled stays: see `has_unsent`
+                self._in_hand = None  # not after a cancel: see `has_unsent`
         finally:
             self._worker = None
         if not self.is_open:
@@ -186,25 +186,25 @@ class AgentRunner:
                 self._in_hand = None
                 await opened.deliver(command)
             case e.Choose():
-                if self._current is not None:  # else the next one is opened with it
+                if self._current is not None:  # else the next session is opened with it
                     await self._current.choose(command)
             case e.AskAgent():
                 await self._control(command)
             case e.CloseAgent():
-                # Asked for, so nothing is lost while the agent is idle. But it may have begun a turn
-                # or background work by itself meanwhile: the conversation ends that when it is told.
+                # An idle agent loses nothing. If it began a turn or background work by itself since
+                # the command, the conversation ends that when it handles the end of the agent.
                 if self._current is not None:
                     self._end_agent("The agent was not needed and was closed.")
             case _:
                 pass
 
     async def _may_spend(self) -> Allowance | None:
-        """Returns what the next turn may cost. None: nothing, and its end was told.
+        """Returns what the next turn may cost. Returns None if it was refused and its end posted.
 
-        An open session stops at what it was allowed when it was opened. Less than that is left if the
-        user has spent it in another conversation, and more if a new period has begun: then this
-        session is closed and another one opened. The turn goes to that one, so nothing is lost. It
-        stays open while work goes on in the background, which would end with it.
+        An open session keeps the allowance it was opened with. The allowance shrinks if the user
+        spends money in another conversation, and grows if a new period begins. Then this session is
+        closed and the turn goes to a new one. Background work would end with the session, so the
+        session stays open while such work runs.
         """
         before = None if self._current is None else self._current.allowed
         allowed = await self._conversation.reserve(before)
@@ -224,13 +224,13 @@ class AgentRunner:
                 raise
             return
         task = opened.control(command)
-        if isinstance(command.control, RewindFiles):  # no turn may change files meanwhile
+        if isinstance(command.control, RewindFiles):  # no turn may change files at the same time
             await asyncio.wait([task])
 
     async def _opened(self, allowed: Allowance | None = None) -> OpenAgent:
-        """Returns the open agent; opens one if there is none.
+        """Returns the open agent; opens one if needed.
 
-        No agent is ending here: an end cancels the command in hand, and holds back the next one.
+        The agent cannot be ending here: an end cancels the current command and blocks the next one.
         """
         if self._current is None:
             allowed = allowed or await self._conversation.allowance()
@@ -244,7 +244,7 @@ class AgentRunner:
         return self._current
 
     def _refuse_controls(self) -> None:
-        """Refuses the controls that wait: no agent will be asked."""
+        """Refuses the controls in the queue."""
         for command in self._commands:
             if isinstance(command, e.AskAgent):
                 self._conversation.answered(command.control_id, refusal_of())
@@ -255,7 +255,7 @@ class AgentRunner:
         self._refuse_controls()
         self._commands.clear()
         if command.force or self._open is None or e.hands_over(self._in_hand):
-            self._end_agent(None, forced=True)  # with every process that it started
+            self._end_agent(None, forced=True)  # and every process that it started
         else:
             self._open.interrupt()
 
@@ -267,17 +267,17 @@ class AgentRunner:
         return None if self._current is None or self._current.is_closing else self._current
 
     def _end_agent(self, message: str | None, *, forced: bool = False) -> None:
-        """Ends the agent, if one is open, and tells the conversation why.
+        """Ends the agent, if one is open, and posts the reason to the conversation.
 
-        The command in hand is cancelled: it is about this agent, or it is to stop.
+        The current command is cancelled: it is meant for this agent, or it has to stop.
         """
         if self._unknown_end is not None:
             return  # a second reason, for the same end
         worker = None if self._worker is asyncio.current_task() else self._worker
         if worker is not None:
             worker.cancel()
-        # In a task of its own, which only `close` cancels: an end that is never told would keep all
-        # later commands waiting.
+        # In its own task, which only `close` cancels: an end that is never posted would block all
+        # later commands.
         telling = asyncio.create_task(self._tell_end(worker, message, forced))
         self._unknown_end = _End(self._current, telling)
 

@@ -1,4 +1,4 @@
-"""Limits what an agent may spend in its next turn, and reserves that of its user's budget."""
+"""Limits what an agent may spend in its next turn, and reserves it from its user's budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from turnwire.ports import Claim, Clock, Store
 __all__ = ["NO_LIMIT", "Allowance", "UserBudgets", "not_begun"]
 
 _NEAR = 1e-9  # dollars: sums of fractions are not exact
-_PATIENCE = 60.0  # seconds that a turn waits for the reservation of another turn to be released
+_WAIT_SECONDS = 60.0  # timeout in seconds: a turn waits for the reservation of another turn
 _RETRY = 1.0  # seconds between two attempts: the other turn may run in another process
 
 
@@ -30,15 +30,15 @@ class Allowance(Struct, frozen=True):
     """What an agent may spend, computed from the log."""
 
     left: float | None = None  # dollars; None: no limit
-    ceiling: float | None = None  # total cost of the conversation when that is spent
+    ceiling: float | None = None  # total cost of the conversation when `left` is spent
     refused: Refused | None = None  # why nothing may be spent
-    is_busy: bool = False  # work goes on in the background
+    is_busy: bool = False  # background work is running
 
     def is_another_than(self, before: Allowance) -> bool:
-        """Returns whether the allowance of an open session is no longer right.
+        """Returns whether the allowance of an open session is out of date.
 
         Another conversation has spent some of it, or a new period allows more. Returns False while
-        work goes on in the background: that would end with the session.
+        background work is running, which would end with the session.
         """
         if self.is_busy or self.ceiling is before.ceiling is None:
             return False
@@ -51,7 +51,7 @@ NO_LIMIT = Allowance()
 
 
 class UserBudgets:
-    """The budgets of all users. The store has the ledger of what is spent, and the reservations."""
+    """The budgets of all users. The store has the ledger of costs and the reservations."""
 
     def __init__(
         self, store: Store, clock: Clock, limit: float | None, period: BudgetPeriod
@@ -68,7 +68,7 @@ class UserBudgets:
         return self._limit is not None
 
     async def budget_of(self, user: str | None) -> UserBudget | None:
-        """Returns what a user may spend and has spent; None if there is no limit."""
+        """Returns what a user may spend and has spent. Returns None if there is no limit."""
         if self._limit is None:
             return None
         since, until = self._now()
@@ -80,19 +80,20 @@ class UserBudgets:
         user: str | None,
         choose: Callable[[float, float, float], float],
     ) -> float | None:
-        """Reserves a part of a user's budget for a turn, and returns it; None if there is no limit.
+        """Reserves a part of a user's budget for a turn. Returns None if there is no limit.
 
-        `choose` returns the part, given the limit, what is spent and what is reserved for other turns.
-        If all that is left is reserved, this waits until one of those turns ends. Raises Refused.
+        `choose` returns the part, given the limit, the costs, and the reservations of other turns.
+        If the whole rest is reserved, waits until one of those turns ends. Raises Refused at the
+        timeout, or if the budget is spent.
         """
         limit = self._limit
         if limit is None:
             return None
         loop = asyncio.get_running_loop()
-        until = loop.time() + _PATIENCE
+        until = loop.time() + _WAIT_SECONDS
         while True:
             since, resets_at = self._now()
-            with _Waiter(self._waiting, user) as settled:  # before the attempt: no notice is missed
+            with _Waiter(self._waiting, user) as settled:  # before the attempt, to miss no notice
                 got = await self._store.reserve(
                     claim,
                     lambda spent, held: choose(limit, spent, held),
@@ -107,7 +108,7 @@ class UserBudgets:
                     await asyncio.wait_for(settled, _RETRY)
 
     def notify_settled(self, user: str | None) -> None:
-        """Wakes the turns of this user that wait: a reservation was released."""
+        """Wakes the waiting turns of this user after a reservation was released."""
         for waiting in self._waiting.get(user, ()):
             if not waiting.done():
                 waiting.set_result(None)
@@ -138,7 +139,7 @@ class _Waiter:
 
 
 def not_begun(provider: str, refused: Refused) -> list[NormalizedStreamEvent]:
-    """Returns the events of a turn that is refused before the agent hears of it."""
+    """Returns the events of a turn that is refused before it is handed over to the agent."""
     who = (provider, "", None, None)
     failed = ev.TurnFailed(*who, str(refused.code), refused.message)
     return [ev.TurnStarted(*who), failed, ev.ResultSummary(*who, "error", True)]

@@ -1,4 +1,4 @@
-"""What people ask of a conversation, and who waits for what only its agent can say."""
+"""Commands of clients, their answers, and the controls that wait for the agent."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _log = logging.getLogger("turnwire")
 
 
 class Answer(Struct, frozen=True):
-    """What somebody who asked for something is told."""
+    """The answer to a command."""
 
     ack: e.Ack
     duplicate: bool = False
 
 
 class Ask(Struct, frozen=True):
-    """Something that a person asks for."""
+    """A command in the queue of a conversation."""
 
-    asked: i.Asked  # as it was said: its time, and how its request ended, are added by `at`
-    body: bytes  # a digest of what was sent, by which a repeat is known
+    asked: i.Asked  # without its time and the outcome of its request; `at` adds them
+    body: bytes  # a digest of the command as it was sent, to recognize a repeat
     done: asyncio.Future[Answer]
-    accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
+    accepted: Callable[[Answer], None] | None = None  # called before the effects are published
 
     @property
     def user(self) -> str:
-        """The user who asks; empty: one without a name."""
+        """The user who sent the command; empty if the user has no name."""
         return self.asked.by or ""
 
     @property
     def client_message_id(self) -> str | None:
-        """What the client calls it."""
+        """The idempotency key that the client chose."""
         return self.asked.client_message_id
 
     @property
     def request_id(self) -> str | None:
-        """The request that it answers."""
+        """The id of the request that the command answers."""
         match self.asked:
             case i.Answered(question_id=request_id) | i.Decided(request_id=request_id):
                 return request_id
@@ -57,25 +57,25 @@ class Ask(Struct, frozen=True):
                 return None
 
     def at(self, now: int, ended: Outcome | None) -> i.Asked:
-        """Returns the input of the step. `ended`: how the request ended that it answers, if it is over."""
+        """Returns the input of the step. `ended` is the outcome of a request that has ended."""
         if isinstance(self.asked, i.Answered | i.Decided):
             return structs.replace(self.asked, at=now, ended=ended)
         return structs.replace(self.asked, at=now)
 
 
 def accept(ask: Ask, answer: Answer) -> None:
-    """It is done, and stays so whatever comes of telling it."""
+    """Answers a command that is committed. A callback that fails does not undo the command."""
     if ask.accepted is not None:
         try:
             ask.accepted(answer)
         except Exception:
-            _log.exception("Somebody could not be told that it was accepted.")
-    if not ask.done.done():  # whoever asked may have gone
+            _log.exception("A callback for an accepted command failed.")
+    if not ask.done.done():  # the caller may have been cancelled
         ask.done.set_result(answer)
 
 
 def refuse(ask: Ask, why: Exception) -> None:
-    """It will not be done."""
+    """Refuses a command."""
     if not ask.done.done():
         ask.done.set_exception(why)
 
@@ -83,11 +83,11 @@ def refuse(ask: Ask, why: Exception) -> None:
 class _Pending(Struct):
     asked: i.Controls
     waiting: list[Ask]
-    receipt: Receipt | None  # to be kept when it is done
+    receipt: Receipt | None  # to be stored with the result
 
 
 class Controls:
-    """Those that the agent has not answered yet, and everybody who waits for that."""
+    """Controls that the agent has not answered yet, with the commands that wait for them."""
 
     def __init__(self) -> None:
         self._pending: dict[str, _Pending] = {}
@@ -96,7 +96,11 @@ class Controls:
         return bool(self._pending)
 
     def joins(self, ask: Ask) -> bool:
-        """Whether the same frame is on its way already: then both get one answer. Raises Refused."""
+        """Adds a repeated command to the control it repeats, so that both get one answer.
+
+        Returns False if no such control is pending. Raises Refused if the key is the same but the
+        body is not.
+        """
         for pending in self._pending.values():
             first = pending.waiting[0]
             same = (first.user, first.client_message_id) == (ask.user, ask.client_message_id)
@@ -108,12 +112,12 @@ class Controls:
         return False
 
     def begin(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
-        """The agent will be asked."""
+        """Adds a control that is about to be sent to the agent."""
         kept = None if only_asks(asked.control) else receipt
         self._pending[asked.control_id] = _Pending(asked, [ask], kept)
 
     def came(self, control_id: str, came: ControlResult | Refused, at: int) -> i.Controlled | None:
-        """What the agent said, as an input; none: nobody waits for it any more."""
+        """Returns the result of a control as an input. Returns None if no command waits for it."""
         pending = self._pending.get(control_id)
         if pending is None:
             return None
@@ -125,14 +129,14 @@ class Controls:
         return structs.replace(ended, result=writable(came))
 
     def receipt(self, ended: i.Controlled, ack: e.Ack) -> Receipt | None:
-        """What is to be kept of it. Refusals are not remembered."""
+        """Returns the receipt to store. Returns None for a refusal, which may be retried."""
         receipt = self._pending[ended.control_id].receipt
         if receipt is None or ended.code is not None:
             return None
         return structs.replace(receipt, ack=msgspec.json.encode(ack))
 
     def end(self, ended: i.Controlled, ack: e.Ack) -> None:
-        """Tell everybody who waits."""
+        """Answers all commands that wait for a control."""
         for place, ask in enumerate(self._pending.pop(ended.control_id).waiting):
             if ended.code is not None:
                 refuse(ask, Refused(ended.code, ended.message))
@@ -140,7 +144,7 @@ class Controls:
                 accept(ask, Answer(ack, duplicate=place > 0))
 
     def fail(self, control_id: str | None, why: Refused) -> None:
-        """Nobody will get an answer to this one, or to any."""
+        """Refuses the commands that wait for one control, or for all of them if the id is None."""
         names = list(self._pending) if control_id is None else [control_id]
         for name in names:
             for ask in self._pending.pop(name).waiting:

@@ -1,4 +1,4 @@
-"""One opened agent: its session, which is always read, what is asked of it, and its end."""
+"""One opened agent: its session, whose events are always read, its commands and its end."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from turnwire.ports import (
 __all__ = ["AgentConversation", "OpenAgent", "broken", "open_session", "refusal_of"]
 
 _log = logging.getLogger("turnwire")
-_PATIENCE = 90.0  # seconds that the answer to a control may take
-_LONG = 1_000_000  # characters of a block
-_WAIT_FOR_LONG = 1.0  # seconds
+_CONTROL_SECONDS = 90.0  # timeout of a control
+_LONG = 1_000_000  # characters of a block that counts as long
+_WAIT_FOR_LONG = 1.0  # seconds to wait for the commit of a long block
 
 
 class AgentConversation(Protocol):
-    """The conversation that an agent works for: says how it is opened, and is told what comes of it."""
+    """The conversation of an agent, as the agent's runner sees it."""
 
     def session_start(self) -> SessionStart:
         """Returns how a session is opened now."""
 
     async def allowance(self) -> Allowance:
-        """Returns what an agent may spend that has no turn yet."""
+        """Returns what an agent without a turn may spend."""
 
     async def reserve(self, before: Allowance | None) -> Allowance:
-        """Reserves what the next turn may spend. `before` is what the open session was allowed."""
+        """Reserves what the next turn may spend. `before` is the allowance of the open session."""
 
     def post(self, item: list[NormalizedStreamEvent]) -> None:
         """Takes a batch of events."""
@@ -58,22 +58,22 @@ class AgentConversation(Protocol):
         """Waits until all events that were posted are committed."""
 
     def answered(self, control_id: str, came: ControlResult | Refused) -> None:
-        """Takes what came of a control: exactly once for each."""
+        """Takes the result of a control; called exactly once for each."""
 
     def agent_ended(
         self, message: str | None, *, forced: bool, processes: list[EndedProcess]
     ) -> None:
-        """Is told that the agent has ended, or could not be opened. Calls `AgentRunner.begin_again`."""
+        """Handles the end of the agent, or a failed start. Calls `AgentRunner.begin_again`."""
 
     def rested(self) -> None:
-        """Is told that no agent is open, and no command waits."""
+        """Called when no agent is open and no command waits."""
 
 
 async def open_session(
     agent: Agent, start: SessionStart, slot: Slot, roots: Sequence[str] | None
 ) -> AgentSession:
-    """Opens a session, and takes its slot. Raises AgentGone; then the slot is free again."""
-    if roots is not None:  # each time: a link may lead to another directory by now
+    """Takes a slot and opens a session. Raises AgentGone, and then releases the slot."""
+    if roots is not None:  # each time: a symbolic link may have changed
         start = await asyncio.to_thread(within_roots, start, roots)
     if start.lease is not None:
         await _ensure(start.lease)
@@ -91,7 +91,7 @@ async def open_session(
 
 
 class OpenAgent:
-    """One opened session of an agent. Its events go to the conversation as they come."""
+    """One opened session of an agent. Posts its events to the conversation."""
 
     def __init__(
         self,
@@ -102,13 +102,14 @@ class OpenAgent:
         conversation: AgentConversation,
         lost: Callable[[str | None], None],
     ) -> None:
-        """`process` makes the ids of its requests unique; `allowed` is what it may spend.
+        """`process` makes the ids of its requests unique; `allowed` is what the agent may spend.
 
-        `lost` is called with the agent's last words if the session ends before it is closed.
+        `lost` is called with the agent's error message if the session ends before it is closed.
         """
         self.session = session
         self.allowed = allowed
-        self.has_unheard_prompt = False  # since then the agent, which was idle, has said nothing
+        # The agent was idle before its prompt, and has sent no event since.
+        self.has_unheard_prompt = False
         self.asked = BackgroundTasks()  # controls and stops that the agent has not answered
         self._names = RequestNames(process)
         self._slot = slot
@@ -123,20 +124,20 @@ class OpenAgent:
         return self._closing is not None
 
     async def prompt(self, content: list[Content], *, turn_uuid: str, was_idle: bool) -> None:
-        """Begins a turn. `was_idle`: the session was not opened for it, and may be dead unnoticed."""
+        """Begins a turn. `was_idle`: the session was open before, so it may have died unnoticed."""
         self.has_unheard_prompt = was_idle
         reach(CrashPoint.PROMPTS)
         await self.session.prompt(content, turn_uuid=turn_uuid)
         reach(CrashPoint.PROMPTED)
 
     async def deliver(self, command: e.Deliver) -> None:
-        """Gives the answers of a person to the agent."""
+        """Delivers the answers and decisions of people to the agent."""
         reach(CrashPoint.DELIVERS)
         await self.session.deliver(self._names.replies(command.replies), resumed=command.resume)
         reach(CrashPoint.DELIVERED)
 
     async def choose(self, command: e.Choose) -> None:
-        """Changes the model, the permission mode or the reasoning."""
+        """Changes the model, the permission mode or the limit of thinking."""
         reach(CrashPoint.CHOOSES)
         await self.session.choose(
             model=command.model,
@@ -146,9 +147,9 @@ class OpenAgent:
         reach(CrashPoint.CHOSEN)
 
     def control(self, command: e.AskAgent) -> asyncio.Task[ControlResult | Refused]:
-        """Starts a control. The conversation is told once what came of it, whatever happens."""
+        """Starts a control. The conversation gets its result exactly once, also after a failure."""
         task = self.asked.run(self._control(command.control))
-        # Not in the task itself: one that is cancelled before it begins would tell nothing.
+        # Not in the task itself: a task that is cancelled before it starts would report nothing.
         task.add_done_callback(
             lambda done: self._conversation.answered(
                 command.control_id, refusal_of() if done.cancelled() else done.result()
@@ -161,7 +162,7 @@ class OpenAgent:
         self.asked.run(self._interrupt())
 
     async def close(self) -> list[EndedProcess]:
-        """Ends the agent, once. A caller that is cancelled stops waiting; the agent ends all the same."""
+        """Ends the agent, once. The agent also ends if the caller is cancelled."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
         return await asyncio.shield(self._closing)
@@ -169,20 +170,20 @@ class OpenAgent:
     # --- tasks --------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Reads until the session ends. The agent waits only for a moment, after a very long text."""
+        """Reads events until the session ends. Pauses only briefly, after a long text."""
         message: str | None = None
         rules = QuestionRules()
         try:
             async for batch in self.session.events():
                 self.has_unheard_prompt = False
                 bad = rules.first_bad(batch)
-                if bad is not None:  # the events before it count
+                if bad is not None:  # the events before it are valid
                     self._conversation.post(self._names.heard(batch[: bad[0]]))
                     raise bad[1]
                 self._conversation.post(self._names.heard(batch))
                 is_long = _has_long_text(batch)
-                del batch  # the next may come much later
-                if is_long:  # agents repeat a long text at once, and each copy takes memory
+                del batch  # frees memory: the next batch may come much later
+                if is_long:  # agents often repeat a long text, and each copy takes memory
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_WAIT_FOR_LONG):
                             await self._conversation.settle()
@@ -195,7 +196,7 @@ class OpenAgent:
 
     async def _control(self, control: Control) -> ControlResult | Refused:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_CONTROL_SECONDS):
                 reach(CrashPoint.CONTROLS)
                 came = await self.session.control(control)
                 reach(CrashPoint.CONTROLLED)
@@ -209,9 +210,9 @@ class OpenAgent:
             await self.session.interrupt()
             reach(CrashPoint.INTERRUPTED)
         except AgentGone:
-            pass  # the reader tells it
+            pass  # the reader reports it
         except Exception:
-            _log.exception("An agent could not be told to stop.")  # it is ended by force soon
+            _log.exception("An agent could not be interrupted.")  # it is soon ended by force
 
     async def _close(self) -> list[EndedProcess]:
         try:
@@ -229,14 +230,14 @@ class OpenAgent:
 
 
 def refusal_of(error: BaseException | None = None) -> Refused:
-    """Returns what a control is refused with that failed with this error. None: no agent answers any more."""
+    """Returns the refusal for a control that failed. None as an error: the agent has ended."""
     match error:
         case Refused():
             return error
         case AgentGone(message=why):
             return Refused("AGENT_UNAVAILABLE", why)
         case TimeoutError():
-            said = f"The agent gave no answer within {_PATIENCE:g} seconds."
+            said = f"The agent gave no answer within {_CONTROL_SECONDS:g} seconds."
             return Refused("AGENT_UNAVAILABLE", said)
         case Exception():
             return Refused("AGENT_ERROR", broken(error))
@@ -246,8 +247,8 @@ def refusal_of(error: BaseException | None = None) -> Refused:
 
 
 def broken(error: Exception) -> str:
-    """Logs an error that no agent should raise, and returns what is told of it."""
-    _log.error("An agent broke.", exc_info=error)
+    """Logs an unexpected error of an agent, and returns the message for people."""
+    _log.error("An agent failed with an unexpected error.", exc_info=error)
     return AgentGone.broken(error).message
 
 
@@ -259,7 +260,7 @@ async def _open(agent: Agent, start: SessionStart) -> AgentSession:
 
 
 async def _ensure(lease: Lease) -> None:
-    """After a time without the store the lease may be over. Raises AgentGone if it cannot be renewed."""
+    """Renews a lease that may have expired. Raises AgentGone if the store is unavailable."""
     try:
         await lease.ensure()
     except StorageUnavailable as down:

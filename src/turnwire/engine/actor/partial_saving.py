@@ -1,4 +1,4 @@
-"""Saves what grows, in the background: what people have read outlives the server."""
+"""Saves partials in the background, so that text people have read survives a crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Saving"]
 
 _log = logging.getLogger("turnwire")
 
-# Characters in one write. Other commits get between two writes, so none waits for a long text.
+# Maximum characters in one write. Other commits run between two writes, so none waits long.
 _MOST = 128 * 1024
 # Conversations save at the same tenths of a period, so that their saves share transactions.
 _MOMENTS = 10
@@ -24,8 +24,8 @@ _MOMENTS = 10
 class Saving:
     """Saves the partials of one conversation, each block at most once in a period.
 
-    A save has what is new since the last one, so the cost is proportional to the text. Nothing waits
-    for it. A block that is finished within a period is never saved.
+    A save contains only the text since the last one, so the cost is proportional to the text. No
+    step waits for a save. A block that is finished within a period is never saved.
     """
 
     def __init__(
@@ -38,20 +38,20 @@ class Saving:
         period: int,
         lost: Callable[[], None],
     ) -> None:
-        """`period`: milliseconds; 0: nothing is saved. `lost` is called if the claim is lost."""
+        """`period`: milliseconds; 0 turns saving off. `lost` is called if the claim is lost."""
         self._growing = growing
         self._claim = claim
         self._store = store
         self._clock = clock
         self._period = period
         self._lost = lost
-        self._saved: set[BlockName] = set()  # blocks of which the store has something
+        self._saved: set[BlockName] = set()  # blocks with partials in the store
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_over = False
 
     def look(self) -> None:
-        """Sets the timer if something has grown. To be called after it was published."""
+        """Sets the timer if a block has grown. Call it after the partials are published."""
         if not self._growing.has_grown or self._timer or self._task or self._is_over:
             return
         if self._period:
@@ -60,21 +60,21 @@ class Saving:
             self._timer = self._clock.call_after(left, self._due)
 
     def found(self, partials: Iterable[Partial]) -> None:
-        """Remembers what an earlier owner has saved."""
+        """Remembers the blocks that an earlier owner has saved."""
         self._saved.update(partial.block for partial in partials)
 
     def ended(self) -> list[BlockName]:
-        """Returns the blocks that are over, and of which the store has something."""
+        """Returns the finished blocks that still have partials in the store."""
         if not self._saved:
             return []
         return [block for block in self._saved if not self._growing.is_open(block)]
 
     def forget(self, blocks: Iterable[BlockName]) -> None:
-        """The store has nothing of these blocks any more."""
+        """Forgets blocks whose partials were deleted from the store."""
         self._saved.difference_update(blocks)
 
     async def stop(self) -> None:
-        """Saves nothing more, and waits for a save that is under way."""
+        """Stops saving, and waits for a running save."""
         self._is_over = True
         if self._timer is not None:
             self._timer()
@@ -92,16 +92,18 @@ class Saving:
         try:
             while left > 0 and not self._is_over:
                 some = self._growing.take_unsaved(min(left, _MOST))
-                if not some:  # what had grown is finished
+                if not some:  # the blocks are finished
                     break
                 left -= sum(len(partial.text) for partial in some)
                 await self._write(some)
         except Fenced:
             self._lost()
-        except StorageUnavailable:  # the next save has it, too; other commits say what is wrong
+        except StorageUnavailable:  # the next save retries; other commits report the failure
             pass
         except Exception:
-            _log.exception("conversation %s: a save failed", self._claim.conversation_id)
+            _log.exception(
+                "conversation %s: partials could not be saved", self._claim.conversation_id
+            )
         finally:
             self._task = None
         self.look()

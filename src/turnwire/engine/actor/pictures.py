@@ -1,4 +1,4 @@
-"""Pictures and other blobs: completed when a message refers to them, fetched for the agent."""
+"""Pictures and other blobs of a message: validated when it arrives, fetched for the agent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from turnwire.ports import BlobRow
 
 __all__ = ["Fetch", "FindBlob", "completed", "with_pictures"]
 
-# What the store knows of a blob, by its id; None: there is no such blob.
+# Returns the row of a blob by its id. Returns None if the blob does not exist.
 FindBlob: TypeAlias = Callable[[str], Awaitable[BlobRow | None]]
-_START = 64  # characters of base64 in which the type of a picture shows
+_START = 64  # characters of base64 that are enough to detect the type of a picture
 
-# A blob by its id: its bytes and its type; none: there is no such blob.
+# Returns the bytes and the type of a blob by its id. Returns None if the blob does not exist.
 Fetch: TypeAlias = Callable[[str], Awaitable[tuple[bytes, str] | None]]
 
 
 async def with_pictures(content: Sequence[Content], fetch: Fetch) -> list[Content]:
-    """The same, with every picture in it. One that is gone stays a reference."""
+    """Returns the content with the data of each picture. A deleted picture stays a reference."""
     return [await _with_data(item, fetch) for item in content]
 
 
@@ -40,14 +40,14 @@ async def _with_data(item: Content, fetch: Fetch) -> Content:
     return item
 
 
-# --- what a client sent ---------------------------------------------------------------------------
+# --- content of a client --------------------------------------------------------------------------
 
 
 async def completed(content: Sequence[Content], find: FindBlob) -> list[Content]:
-    """Returns the content with every blob as the store has it, whatever the client said of it.
+    """Returns the content with the stored type and size of each blob; ignores the client's values.
 
-    Every door goes through this. Raises Refused for a blob that does not exist, for a blob that is
-    no picture in the place of one, and for an inline picture whose type is not known.
+    Every protocol uses this. Raises Refused for a blob that does not exist, for a blob that is
+    used as a picture but is none, and for an inline picture of unknown type.
     """
     return [await _completed(item, find) for item in content]
 
@@ -65,7 +65,7 @@ async def _completed(item: Content, find: FindBlob) -> Content:
     match item:
         case ImageContent():
             if not row.mime_type.startswith("image/"):
-                said = f"The blob {row.blob_id!r} is no picture, but {row.mime_type}."
+                said = f"The blob {row.blob_id!r} is not a picture; its type is {row.mime_type}."
                 raise Refused("INVALID_PAYLOAD", said)
             return structs.replace(item, blob=blob, mime_type=row.mime_type)
         case FileContent():
@@ -75,15 +75,15 @@ async def _completed(item: Content, find: FindBlob) -> Content:
 
 
 def _typed(picture: ImageContent) -> ImageContent:
-    """Returns an inline picture with the type that its bytes show, or a concrete one that was said."""
+    """Returns an inline picture with the type of its bytes, or else the type of the client."""
     if picture.data is None:
-        return picture  # by address: its type is not known here
+        return picture  # a URL: its type is unknown here
     try:
         found = picture_type(b64decode(picture.data[:_START]))
     except (binascii.Error, ValueError):
         found = None
     mime_type = found or picture.mime_type
     if mime_type is None or not mime_type.startswith("image/") or not is_concrete(mime_type):
-        said = "Say which type the picture has, in `mime_type`: image/png, image/jpeg, ..."
+        said = "Set `mime_type` to the type of the picture: image/png, image/jpeg, ..."
         raise Refused("INVALID_PAYLOAD", said)
     return structs.replace(picture, mime_type=mime_type)

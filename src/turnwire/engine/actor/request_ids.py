@@ -1,4 +1,4 @@
-"""The ids of what an agent asks. Each of its processes may count from one: the engine tells them apart."""
+"""The ids of an agent's requests, unique across its processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NAMED = (ev.PermissionRequested, ev.QuestionAsked, ev.RequestWithdrawn)
 
 
 class RequestNames:
-    """Adds the name of one process to the ids of its requests, and takes it away from the replies.
+    """Adds the name of one process to the ids of its requests, and removes it from the replies.
 
-    So a decision that comes late never meets another request of the same id. A question goes by
-    the id of its call, which is unique already.
+    Each process may count its requests from one. With the name, a late decision never matches a
+    request of another process. A question has the id of its call, which is unique already.
     """
 
     def __init__(self, process: str) -> None:
         self._end = f".{process}"
 
     def heard(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
-        """What the agent said, as the conversation knows it."""
+        """Returns the agent's events with the ids that the conversation uses."""
         return [
             structs.replace(event, request_id=event.request_id + self._end)
             if isinstance(event, _NAMED)
@@ -35,7 +35,7 @@ class RequestNames:
         ]
 
     def replies(self, replies: Sequence[Reply]) -> list[Reply]:
-        """What the agent is told, as it knows it."""
+        """Returns the replies with the ids that the agent uses."""
         return [
             structs.replace(reply, request_id=reply.request_id.removesuffix(self._end))
             if reply.kind == "permission"

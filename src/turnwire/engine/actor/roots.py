@@ -1,4 +1,4 @@
-"""Where an agent may work: checked whenever one is started, whatever way the conversation came in."""
+"""The directories that an agent may work in, checked at every start of an agent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STEP = "The owner of the server may add the directory to the setting `roots`."
 
 
 def within_roots(start: SessionStart, roots: Sequence[str] | None) -> SessionStart:
-    """Returns the start with a directory that the agent may work in, links followed.
+    """Returns the start with an allowed working directory, symbolic links resolved.
 
-    `roots`: None leaves every directory open, an empty list only the agent's own. A conversation
-    without a directory works in the first root. Raises AgentGone where its directory is not below
-    one of the roots, or does not exist. Reads the file system, so it may take a while.
+    `roots`: None allows every directory, an empty list only the agent's own. A conversation without
+    a directory gets the first root. Raises AgentGone if the directory does not exist, or is not
+    below one of the roots. Reads the file system, so call it in a thread.
     """
     if roots is None:
         return start
@@ -28,7 +28,7 @@ def within_roots(start: SessionStart, roots: Sequence[str] | None) -> SessionSta
     if wanted is None:
         return start
     if not roots:
-        raise AgentGone(f"The agent may not work in {wanted}: no directory is open to it. {_STEP}")
+        raise AgentGone(f"The agent may not work in {wanted}: no directory is allowed. {_STEP}")
     try:
         return structs.replace(start, cwd=allowed_directory(wanted, roots))
     except AgentGone as gone:

@@ -1,4 +1,4 @@
-"""Caches the answers of agents that are the same for several conversations."""
+"""Caches the agents' answers that are the same for several conversations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_CACHED = 1_000
 
 
 class _Cached(Struct):
-    task: asyncio.Task[Answer]  # is under way, or done
-    until: float  # when it is no longer valid
+    task: asyncio.Task[Answer]  # running or done
+    until: float  # end of its validity, by the event loop's clock
 
 
 def is_shared(control: AgentControl) -> bool:
-    """Returns whether conversations of the same user, agent, directory and options get the same answer."""
+    """Returns whether conversations of one user, agent, directory and options share the answer."""
     return isinstance(control, ListModels | ListCommands)
 
 
@@ -37,7 +37,7 @@ class SharedAnswers:
     async def get(
         self, row: ConversationRow, control: AgentControl, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Returns the cached answer, or asks for it. Several callers share one question; a refusal is not cached."""
+        """Returns the cached answer, or calls `ask` once for all callers. Caches no refusal."""
         options = msgspec.json.encode(row.options, order="sorted").decode()
         key = (name_of(control), row.user, row.agent, row.cwd, options)
         now = asyncio.get_running_loop().time()
@@ -48,7 +48,7 @@ class SharedAnswers:
             cached = _Cached(asyncio.ensure_future(_answer(ask)), now + _CACHE_SECONDS)
             self._cached[key] = cached
         try:
-            # A client that disconnects does not cancel it for the others.
+            # A caller that is cancelled does not cancel the call for the others.
             return await asyncio.shield(cached.task)
         except Exception:
             if self._cached.get(key) is cached:

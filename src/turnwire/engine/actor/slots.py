@@ -1,4 +1,4 @@
-"""Limits how many agents of each user run at once. An idle agent is closed for one that is needed."""
+"""Limits the running agents of each user. Closes an idle agent if another one needs its slot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnwire.ports import AgentGone
 
 __all__ = ["Slot", "Slots"]
 
-_CLOSE_TIMEOUT = 30.0  # seconds that an idle agent has to end
+_CLOSE_TIMEOUT = 30.0  # timeout for the end of an idle agent
 
 
 class Slots:
@@ -22,26 +22,29 @@ class Slots:
         self._waiting: set[asyncio.Future[None]] = set()
 
     async def take(self, slot: Slot) -> None:
-        """Counts one more agent. Raises AgentGone if too many agents of its user are at work."""
+        """Counts one more agent. Raises AgentGone if too many agents of its user are busy."""
         if slot.user is not None and self._most is not None:
             while len(self._taken.get(slot.user, ())) >= self._most:
                 if not await self._close_idle(self._taken[slot.user]):
                     raise AgentGone(
-                        f"{self._most} agents of this user are at work, and no more may be. Wait"
+                        f"{self._most} agents of this user are at work, which is the limit. Wait"
                         " until one of their turns has ended, or have the limit raised"
                         " (max_agents_per_user)."
                     )
         self._taken.setdefault(slot.user, []).append(slot)
 
     async def make_room(self, agent: str) -> bool:
-        """Closes an idle agent of this name, of the user with most agents. Returns False if none is idle."""
+        """Closes an idle agent of this name, first of users with many agents.
+
+        Returns False if none is idle.
+        """
         for taken in sorted(self._taken.values(), key=len, reverse=True):
             if await self._close_idle([slot for slot in taken if slot.agent == agent]):
                 return True
         return False
 
     def release(self, slot: Slot) -> None:
-        """Counts an agent off that has ended."""
+        """Releases the slot of an agent that has ended."""
         taken = self._taken.get(slot.user, [])
         if slot in taken:
             taken.remove(slot)
@@ -52,7 +55,7 @@ class Slots:
                 waiting.set_result(None)
 
     async def _close_idle(self, slots: list[Slot]) -> bool:
-        """Closes one of these if it is idle, and waits for its end. Returns False if none is idle."""
+        """Closes one idle agent and waits for its end. Returns whether one has ended."""
         if not any(slot.close_if_idle() for slot in slots):
             return False
         released = asyncio.get_running_loop().create_future()
@@ -80,7 +83,7 @@ class Slot:
         self._is_taken = False
 
     async def take(self) -> None:
-        """Counts the agent before it is opened. Raises AgentGone if there are too many."""
+        """Takes the slot before the agent is opened. Raises AgentGone if the limit is reached."""
         await self._slots.take(self)
         self._is_taken = True
 
@@ -89,7 +92,7 @@ class Slot:
         return await self._slots.make_room(self.agent)
 
     def release(self) -> None:
-        """Counts the agent off: it has ended, or could not be opened."""
+        """Releases the slot: the agent has ended, or could not be opened."""
         if self._is_taken:
             self._is_taken = False
             self._slots.release(self)

@@ -1,1 +1,1 @@
-"""A conversation as a file: JSON lines and Markdown, and what an import may keep."""
+"""Exports a conversation as JSON lines or Markdown, and limits what an import may keep."""

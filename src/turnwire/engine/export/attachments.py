@@ -1,4 +1,4 @@
-"""Pictures and files of a conversation as Markdown: what they are and how large, not their bytes."""
+"""Markdown for pictures and files: their type, size and link, without their bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>]+", re.IGNORECASE)
 
 
 def attached(content: Any) -> str | None:
-    """A picture or a file as a paragraph, with a link where it has an address. None: it is neither."""
+    """Returns a paragraph for a picture or a file, with a link if it has one. Else returns None."""
     said = in_words(content)
     if said is None:
         return None
@@ -27,7 +27,7 @@ def attached(content: Any) -> str | None:
 
 
 def in_words(content: Any) -> str | None:
-    """What a picture or a file is, and how large. None: it is neither."""
+    """Returns the type and size of a picture or a file as text. Returns None for other content."""
     match _typed(content):
         case ImageContent(mime_type=kind, data=data, blob=blob):
             size = blob.size if blob is not None else None if data is None else _bytes_in(data)
@@ -40,7 +40,7 @@ def in_words(content: Any) -> str | None:
 
 
 def _typed(content: Any) -> ImageContent | FileContent | None:
-    """The content with its type. It may be plain JSON, of this protocol or of the Messages API."""
+    """Returns typed content, also of plain JSON, of this protocol or of the Messages API."""
     match content:
         case ImageContent() | FileContent():
             return content
@@ -67,7 +67,7 @@ def _described(name: str, kind: str | None, size: int | None) -> str:
 
 
 def _bytes_in(data: str) -> int:
-    """The size of what is written in base64."""
+    """Returns the number of bytes in a base64 text."""
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 

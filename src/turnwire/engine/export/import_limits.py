@@ -1,4 +1,4 @@
-"""What an imported conversation may keep: nothing that lets an agent do more than a new one may."""
+"""Resets the permissions of an imported conversation to those of a new one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OF_THE_AGENT = "rules.questions_survive"  # a fact about the agent, not a choic
 
 
 def without_powers(head: HeadLine, able: AgentCapabilities) -> tuple[HeadLine, list[str]]:
-    """Returns the first line of a file as it is imported, and the names of what was reset in it.
+    """Returns the first line of a file as it is imported, and the names of the values it resets.
 
-    A file may come from anybody. The result is built from an empty line, so a field that is added
-    to `HeadLine` later is reset until it is listed here. `able` is the agent of this machine.
-    Raises ValueError where the line says what cannot be.
+    A file is untrusted input. The result is built from an empty line, so a field that is added to
+    `HeadLine` later is reset until it is listed here. `able` is the agent of this machine. Raises
+    ValueError if the line is invalid.
     """
     told = convert(head.rules, Options)
     rules = Options(max_budget_usd=told.max_budget_usd, questions_survive=able.questions_survive)
@@ -46,7 +46,7 @@ def without_powers(head: HeadLine, able: AgentCapabilities) -> tuple[HeadLine, l
 
 
 def _reset(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The names of the values that were reset; those of options and rules as `options.NAME`."""
+    """Returns the names of the values that were reset, such as `cwd` and `options.NAME`."""
     names: list[str] = []
     for name, value in before.items():
         if isinstance(value, dict):

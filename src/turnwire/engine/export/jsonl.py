@@ -1,4 +1,4 @@
-"""A conversation as lines of JSON: what `export` writes, `import` reads and `show --json` prints."""
+"""The JSON lines format of a conversation, used by `export`, `import` and `show --json`."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class _Line(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
 
 
 class HeadLine(_Line, frozen=True, tag="conversation"):
-    """The first line: which conversation it is."""
+    """The first line: the conversation and its settings."""
 
-    version: int  # of this format
+    version: int  # version of this format
     conversation_id: _Name
     agent: _Name
     created_at: _Time  # ISO 8601, UTC
@@ -59,8 +59,8 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     cwd: str | None = None
     model: str | None = None
     permission_mode: str | None = None
-    options: dict[str, Any] = {}  # the agent's own
-    rules: dict[str, Any] = {}  # how it behaves where there is a choice
+    options: dict[str, Any] = {}  # options of the agent
+    rules: dict[str, Any] = {}  # options of the conversation, see `Options`
     totals: Totals = Totals()
     max_thinking_tokens: int | None = None
     mcp_off: list[str] = []  # MCP servers that were switched off
@@ -70,13 +70,13 @@ class EntryLine(_Line, frozen=True, tag="entry"):
     """An entry of the log."""
 
     sequence: _Number
-    message: Raw  # as on the page about messages
+    message: Raw  # as in the documentation of messages
     turn_id: _Number | None = None
     trace_id: str | None = None
 
 
 class TurnLine(_Line, frozen=True, tag="turn"):
-    """The end of a turn, behind the entry that it follows."""
+    """The end of a turn, after its last entry."""
 
     turn_id: _Number
     trace_id: str
@@ -85,7 +85,7 @@ class TurnLine(_Line, frozen=True, tag="turn"):
 
 
 class BlobLine(_Line, frozen=True, tag="blob"):
-    """Large content, before the entry that refers to it."""
+    """A blob, before the entry that refers to it."""
 
     blob_id: str
     mime_type: str
@@ -93,7 +93,7 @@ class BlobLine(_Line, frozen=True, tag="blob"):
 
 
 class EndLine(_Line, frozen=True, tag="end"):
-    """The last line: without it the file was cut off."""
+    """The last line. A file without it is incomplete."""
 
     entries: int
     turns: int
@@ -104,13 +104,13 @@ _read = msgspec.json.Decoder(Line).decode
 
 
 def read_line(raw: bytes) -> Line:
-    """A line that `export` wrote. Raises msgspec.DecodeError or msgspec.ValidationError."""
+    """Returns a line of a file. Raises msgspec.DecodeError or msgspec.ValidationError."""
     line: Line = _read(raw)
     return line
 
 
 def head_of(row: ConversationRow) -> HeadLine:
-    """What a conversation is, without what was said in it."""
+    """Returns the first line of a conversation."""
     state = row.state
     return HeadLine(
         VERSION,
@@ -134,19 +134,19 @@ def head_of(row: ConversationRow) -> HeadLine:
 async def told(
     store: Store, row: ConversationRow, tail: int | None = None
 ) -> AsyncIterator[LogItem]:
-    """Yields the log in order, the end of each turn in its place; `tail`: only the newest entries."""
+    """Yields the log in order, with the ends of turns. `tail` limits it to the newest entries."""
     after = max(row.head - tail, 0) if tail is not None else 0
     work = LongWork()
     async with aclosing(pages_of(store, row.conversation_id, after, row.head)) as pages:
         async for page in pages:
             for item in page:
-                if work.is_due:  # the caller that takes an item writes it
+                if work.is_due:  # the caller encodes each item
                     await work.give_way()
                 yield item
 
 
 async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
-    """Everything, line by line; what an entry refers to comes before it, once."""
+    """Yields all lines of a file. A blob comes once, before the first entry that refers to it."""
     yield head_of(row)
     turns = 0
     kept: set[str] = set()
@@ -164,14 +164,14 @@ async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
 
 
 def as_line(item: LogItem) -> Line:
-    """As a line of the file."""
+    """Returns an item of the log as a line of the file."""
     if isinstance(item, StoredTurn):
         return TurnLine(item.turn_id, item.trace_id, item.ended_at, item.end)
     return EntryLine(item.sequence, Raw(encode(item.entry)), item.turn_id, item.trace_id)
 
 
 def as_frame(item: LogItem, conversation_id: str) -> Frame:
-    """As a client would get it."""
+    """Returns an item of the log as the frame that a client gets."""
     if isinstance(item, StoredTurn):
         ids = (conversation_id, item.turn_id, None, item.ended_at, item.trace_id)
         return AssistantComplete(*ids, item.end)
@@ -179,14 +179,14 @@ def as_frame(item: LogItem, conversation_id: str) -> Frame:
 
 
 def entry_of(line: EntryLine) -> StoredEntry:
-    """The opposite of `as_line`. Raises ValueError where it is no entry."""
+    """Returns the entry of a line, the inverse of `as_line`. Raises ValueError if it is invalid."""
     message = decode_message(bytes(line.message))
     msgspec.convert(message.timestamp, _Time)
     return StoredEntry(line.sequence, message, line.turn_id, line.trace_id)
 
 
 def blobs_in(value: Any) -> Iterator[str]:
-    """The blobs that a message refers to, wherever in it."""
+    """Yields the ids of all blobs that a message refers to, at any depth."""
     match value:
         case {"blobId": str(blob_id)}:
             yield blob_id

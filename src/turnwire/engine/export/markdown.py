@@ -1,4 +1,4 @@
-"""A conversation as a Markdown document, to be read by people."""
+"""Exports a conversation as a Markdown document for people."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _TICKS = re.compile("`+")
 async def markdown_of(
     store: Store, row: ConversationRow, read: Callable[[int], object] = lambda sequence: None
 ) -> AsyncIterator[str]:
-    """Message by message, nothing is trimmed: who speaks is a heading, a call is code.
+    """Yields the complete document in parts. Speakers are headings, tool calls are code.
 
-    `read` is told how far the log was read.
+    `read` is called with the sequence of each entry that was read.
     """
     reducer = ViewReducer()
     async for item in told(store, row):
-        reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # each is one
+        reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # is valid
         if isinstance(item, StoredEntry):
             read(item.sequence)
     yield f"# {_line(row.title or row.conversation_id)}\n\n"
@@ -55,7 +55,7 @@ async def markdown_of(
 
 def _parts(view: View, agent: str) -> Iterator[str]:
     ends = {turn.turn_id: turn.end for turn in view.turns}
-    last = {message.turn_id: message for message in view.messages}  # of each turn
+    last = {message.turn_id: message for message in view.messages}  # the last message of each turn
     speaker = ""
     for message in view.messages:
         name = "You" if message.role == "user" else agent
@@ -91,7 +91,7 @@ def _block(block: BlockView) -> Iterator[str]:
 
 
 def _call(call: ToolView) -> Iterator[str]:
-    """A tool with all of its input, what its sub-agent said, and all of its result."""
+    """Yields a tool call: its input, the messages of its sub-agent, and its result."""
     about = call.input.get("description") if isinstance(call.input, dict) else None
     yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
     asks = call.request is not None and call.request.kind == "question"
@@ -129,7 +129,7 @@ def _request(request: RequestView) -> str:
 
 
 def _end(end: TurnEnd) -> Iterator[str]:
-    """How a turn ended that did not end well. Of a stop an event tells already."""
+    """Yields the error of a failed turn. An interrupt has an event of its own."""
     if end.error is not None and not end.interrupted:
         yield f"*failed: {_line(end.error.message)} ({end.error.code})*"
 
@@ -143,7 +143,7 @@ def _step(item: Any) -> str:
 
 
 def _words(content: Any) -> str:
-    """What a tool gave back: its words, or the JSON of what has none."""
+    """Returns the result of a tool as text, or as JSON if it has no text."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -169,7 +169,7 @@ def _quoted(text: str) -> str:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """As code, whatever backticks are in it."""
+    """Returns a code block whose fence is longer than any backticks in the text."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

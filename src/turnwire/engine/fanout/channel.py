@@ -1,4 +1,4 @@
-"""One conversation's channel: what happened is published in order, to all who follow it."""
+"""The channel of one conversation: publishes what happened, in order, to all followers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _log = logging.getLogger("turnwire")
 
 
 class FollowAgain(TurnwireError):
-    """Nothing more comes from here: another process has the conversation, the server stops, or the
-    log was replaced. Whoever follows again from their place misses nothing.
+    """The channel has ended: another process owns the conversation, the server stops, or the log
+    was replaced. A follower that follows again from its cursor misses nothing.
     """
 
     code = "STORAGE_UNAVAILABLE"
@@ -36,58 +36,59 @@ class FollowAgain(TurnwireError):
 
 
 class SlowReader(FollowAgain):
-    """A follower did not keep up and was cut off."""
+    """A follower read too slowly and was disconnected."""
 
     code = "RATE_LIMITED"
 
 
 class Follower(Protocol):
-    """Follows a conversation in one protocol. None of its methods waits."""
+    """Follows a conversation in one protocol. None of its methods blocks."""
 
     def receive(self, together: list[Any]) -> None:
-        """Takes messages that were published together. All followers of a protocol get the same list."""
+        """Takes messages that were published together. Followers of a protocol share this list."""
 
     def begin(self) -> None:
-        """Drops what waits: it is in what is told first, or is not to be told any more."""
+        """Drops the buffered messages: the first messages contain them, or they are void."""
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
-        """Nothing more comes; what waits may still be told."""
+        """Ends the subscription. Buffered messages may still be sent."""
 
 
 class Subscriber:
-    """A follower that keeps what waits for it, up to a limit.
+    """A follower with a bounded buffer.
 
-    What comes together may go beyond it: who reads at once must get all of it, however large.
+    Messages that are published together may exceed the limit: a follower that reads at once must
+    get all of them, of any size.
     """
 
     def __init__(self, wake: Callable[[], None], *, frames: int, size: int) -> None:
-        # Why nothing more comes behind what waits.
+        # Returns the error that is raised after the buffered messages.
         self.end: Callable[[], TurnwireError] | None = None
         self._waiting: deque[Any] = deque()
-        self._size = 0  # bytes that wait
+        self._size = 0  # bytes in the buffer
         self._wake = wake
         self._most_frames = frames
         self._most_bytes = size
 
     def receive(self, together: list[Any]) -> None:
-        """Never waits. Cuts off who has not read what came before, and is beyond the limit."""
+        """Buffers messages. Ends with SlowReader if the buffer is already over its limit."""
         if self.end is not None:
             return
         if self._size > self._most_bytes or len(self._waiting) > self._most_frames:
             self.begin()
-            self.finish(partial(SlowReader, "You read too slowly; follow again from your place."))
+            self.finish(partial(SlowReader, "You read too slowly; follow again from your cursor."))
         else:
             self._waiting += together
             self._size += sum(sent.size for sent in together)
             self._wake()
 
     def begin(self) -> None:
-        """From this moment on: what came before is in the state."""
+        """Drops the buffered messages, which the snapshot contains."""
         self._waiting.clear()
         self._size = 0
 
     def take(self) -> Any:
-        """The next that waits; None: nothing does."""
+        """Returns the next buffered message. Returns None if the buffer is empty."""
         if not self._waiting:
             return None
         sent = self._waiting.popleft()
@@ -95,13 +96,13 @@ class Subscriber:
         return sent
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
-        """Nothing more comes; what waits may still be taken."""
+        """Ends the subscription. Buffered messages may still be taken."""
         self.end = self.end or why
         self._wake()
 
 
 class _Projection:
-    """Those who follow in one protocol, and the projector that they share."""
+    """The followers of one protocol, and the projector that they share."""
 
     __slots__ = ("followers", "projector")
 
@@ -111,31 +112,31 @@ class _Projection:
 
 
 class Channel:
-    """What the followers of one conversation are told."""
+    """Publishes the events, entries and states of one conversation to its followers."""
 
     def __init__(self, state: Conversation) -> None:
-        self.state = state  # as it was last published
+        self.state = state  # as last published
         self.growing = Growing()
         self._seen = (state, status_of(state))
-        self._projections: dict[str, _Projection] = {}  # by protocol, while a client follows in it
-        self._told = asyncio.Event()  # all that happened was published
+        self._projections: dict[str, _Projection] = {}  # by protocol, while it has followers
+        self._told = asyncio.Event()  # set while nothing waits to be published
         self._told.set()
-        self._waiting = 0  # for that
+        self._waiting = 0  # followers that wait for `_told`
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether somebody comes as soon as all was told."""
+        """Whether a new follower waits until everything is published."""
         return bool(self._waiting)
 
     @property
     def is_followed(self) -> bool:
-        """Whether anybody is there."""
+        """Whether the channel has followers."""
         return bool(self._projections)
 
     def subscribe(
         self, follower: Follower, protocol: str, make: Callable[[], Projector]
     ) -> Projector:
-        """From now on. The first who follows in a protocol makes the projector for all of them."""
+        """Adds a follower. The first follower of a protocol creates the shared projector."""
         projection = self._projections.get(protocol)
         if projection is None:
             projection = self._projections[protocol] = _Projection(make())
@@ -143,7 +144,7 @@ class Channel:
         return projection.projector
 
     def unsubscribe(self, follower: Follower) -> None:
-        """No longer. The projector goes with the last who follows in its protocol."""
+        """Removes a follower. The projector is dropped with the last follower of its protocol."""
         for protocol, projection in list(self._projections.items()):
             projection.followers.discard(follower)
             if not projection.followers:
@@ -153,28 +154,28 @@ class Channel:
     def _followers(self) -> list[Follower]:
         return [each for some in self._projections.values() for each in some.followers]
 
-    # --- what happens -------------------------------------------------------------------------
+    # --- what happened ------------------------------------------------------------------------
 
     def stream(
         self, events: Iterable[NormalizedStreamEvent], state: Conversation, now: str
     ) -> list[h.Happening]:
-        """What the agent says."""
+        """Returns the agent's events as happenings, with the partials that have grown."""
         out: list[h.Happening] = []
         for voice, group in groupby(events, key=attrgetter("parent_tool_use_id")):
             some = list(group)
             turn, turn_id = state.turn, _turn_of(state, voice)
             if turn is not None and turn_id == turn.turn_id:
                 trace_id: str | None = turn.trace_id
-            else:  # background work, whose turn is over
+            else:  # background work of an ended turn
                 trace_id = None if turn_id is None else state.traces.get(turn_id)
             growth = self.growing.feed_all(some, turn_id, trace_id)
             out.append(h.AgentSpoke(now, turn_id, trace_id, some, growth))
         return out
 
     def hush(self, now: str, *, helpers: bool) -> list[h.Happening]:
-        """Nothing more comes of what is half said, while its words are kept as entries.
+        """Ends the open blocks; their text is kept as entries.
 
-        `helpers`: of what sub-agents say, too.
+        `helpers`: also the blocks of sub-agents.
         """
         return [
             h.AgentSpoke(now, end.turn_id, end.trace_id, end.events, [])
@@ -184,7 +185,7 @@ class Channel:
     def step(
         self, before: Conversation, after: Conversation, writes: Iterable[e.Moment], now: str
     ) -> list[h.Happening]:
-        """What happened in one step, in its order; then the state, title and totals that changed."""
+        """Returns what happened in one step, in order, then changes of status, title and totals."""
         out: list[h.Happening] = []
         told = self._status_of(before)
         for write in writes:
@@ -192,7 +193,7 @@ class Channel:
                 case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
                     out.append(h.EntryAdded(sequence, entry, trace_id))
                     index = entry.meta.get("index")
-                    if index is not None:  # else it is no block of a message
+                    if index is not None:  # else the entry is not a block of a message
                         self.growing.closed(entry.meta["messageId"], index)
                 case e.BeginTurn(turn=turn):
                     item = turn.item if turn.origin != "resume" else None
@@ -218,7 +219,7 @@ class Channel:
     def _changed(
         self, before: Conversation, after: Conversation, told: Status, now: str
     ) -> list[h.Happening]:
-        """The state, if it is not what was told, and the title and totals, if they are others."""
+        """Returns the status if it differs from `told`, and the changed title and totals."""
         out: list[h.Happening] = []
         status = self._status_of(after)
         if status != told:
@@ -227,34 +228,34 @@ class Channel:
         totals = after.totals if after.totals != before.totals else None
         if title is not None or totals is not None:
             is_renamed = title is not None and before.title is not None
-            place = 0 if is_renamed else len(out)  # a state only repeats the title
+            place = 0 if is_renamed else len(out)  # before the status, which repeats the title
             out.insert(place, h.Changed(now, title, totals))
         return out
 
     def _status_of(self, state: Conversation) -> Status:
-        """What front ends are told. A step begins where the one before it has ended."""
+        """Returns the status of a state. Caches one: a step begins where the last one ended."""
         if state is not self._seen[0]:
             self._seen = (state, status_of(state))
         return self._seen[1]
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
-        """Nothing more comes from here; whoever follows gets what waits for them, and then this."""
+        """Ends all subscriptions. Followers get their buffered messages, then this error."""
         for follower in self._followers:
             follower.finish(why)
 
     def drop(self) -> None:
-        """What waits for those who follow is not to be told any more."""
+        """Drops the buffered messages of all followers."""
         for follower in self._followers:
             follower.begin()
 
     def publish(self, state: Conversation, happened: Sequence[h.Happening]) -> None:
-        """Tell everyone what has led to this state, in the words of each protocol."""
+        """Publishes what has led to this state, in each protocol."""
         self._tell(state, lambda projector: projector.project(happened))
 
     def catch_up(self, state: Conversation, missed: Sequence[h.Kept], now: str) -> None:
-        """Replay to everyone what the log has up to this state, and tell the state, as to a client that connects.
+        """Replays missed entries to all followers, then sends the state, as to a new client.
 
-        Tells nothing if no client would see a difference.
+        Sends nothing if no client would see a difference.
         """
 
         def messages(projector: Projector) -> list[Projected]:
@@ -273,11 +274,16 @@ class Channel:
         for protocol, projection in self._projections.items():
             try:
                 messages = project(projection.projector)
-            except Exception:  # a defect of one protocol must not silence the others
+            except Exception:  # a defect of one protocol must not affect the others
                 name = state.conversation_id
-                _log.exception("conversation %s cannot be told in %s", name, protocol)
+                _log.exception("conversation %s cannot be published in %s", name, protocol)
                 for follower in projection.followers:
-                    follower.finish(partial(FollowAgain, "It cannot be told; follow again."))
+                    follower.finish(
+                        partial(
+                            FollowAgain,
+                            "The conversation cannot be published; follow again.",
+                        )
+                    )
                 continue
             if messages:
                 together = list(messages)
@@ -286,7 +292,10 @@ class Channel:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """What grows has grown already, but is not to be seen before it is published in here."""
+        """Makes new followers wait until the `with` body has published.
+
+        The partials have grown already, but must not be seen before that.
+        """
         self._told.clear()
         try:
             yield
@@ -294,13 +303,13 @@ class Channel:
             self._told.set()
 
     def stop_waiting(self) -> None:
-        """It takes longer. Whoever comes may see what grew before others do."""
+        """Admits new followers during retries. They may see partials earlier than others."""
         self._told.set()
 
-    # --- for those who come -------------------------------------------------------------------
+    # --- new followers ------------------------------------------------------------------------
 
     async def until_told(self) -> None:
-        """Wait for a moment at which nothing is on its way: then snapshots and news fit together."""
+        """Waits until everything is published, so that no message is missing after the snapshot."""
         self._waiting += 1
         try:
             while not self._told.is_set():
@@ -309,7 +318,7 @@ class Channel:
             self._waiting -= 1
 
     def now(self, at: str) -> h.Now:
-        """This moment, for a follower that begins here."""
+        """Returns a snapshot of this moment, for a new follower."""
         state = self.state
         return h.Now(at, state.head, status_of(state), self.growing)
 

@@ -1,4 +1,4 @@
-"""The channels of all conversations that are alive here, or that somebody here follows."""
+"""The channels of all conversations that this process runs or follows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Channels"]
 
 
 class Channels:
-    """One for each conversation, with somebody who looks at the log for it while it is followed."""
+    """Channels by conversation. A channel with followers replays what other processes write."""
 
     def __init__(self, store: Store, bus: Bus, clock: Clock, recheck: float) -> None:
         self._store = store
@@ -24,22 +24,22 @@ class Channels:
         self._elsewhere: dict[str, Elsewhere] = {}
 
     def get(self, conversation_id: str) -> Channel | None:
-        """The channel of a conversation, if it has one."""
+        """Returns the channel of a conversation. Returns None if it has none."""
         return self._channels.get(conversation_id)
 
     def of(self, row: ConversationRow) -> Channel:
-        """The channel of a conversation; a new one begins with what the log has."""
+        """Returns the channel of a conversation. A new channel begins with the state of the row."""
         channel = self._channels.get(row.conversation_id)
         if channel is None:
             channel = self._channels[row.conversation_id] = Channel(row.state)
         return channel
 
     def all(self) -> list[Channel]:
-        """Those that there are now."""
+        """Returns all channels."""
         return list(self._channels.values())
 
     def look_elsewhere(self, channel: Channel, is_ours: Callable[[], bool]) -> None:
-        """Tell it what other processes write, whenever this one does not work on it."""
+        """Replays what other processes write, while this process does not run the conversation."""
         name = channel.state.conversation_id
         if name not in self._elsewhere:
             self._elsewhere[name] = Elsewhere(
@@ -52,14 +52,14 @@ class Channels:
             )
 
     def stop_looking(self, conversation_id: str) -> None:
-        """Nobody follows it."""
+        """Stops the replays, because the channel has no followers."""
         elsewhere = self._elsewhere.pop(conversation_id, None)
         if elsewhere is not None:
             elsewhere.close()
 
     def forget(self, conversation_id: str) -> None:
-        """Whoever comes gets another one, with somebody else who looks at the log for it."""
+        """Drops a channel. The next follower gets a new one."""
         self._channels.pop(conversation_id, None)
         elsewhere = self._elsewhere.pop(conversation_id, None)
-        if elsewhere is not None:  # it may be looking at this very moment
+        if elsewhere is not None:  # it may be the caller
             asyncio.get_running_loop().call_soon(elsewhere.close)

@@ -1,4 +1,4 @@
-"""Following a conversation: everything after a place in the log, once, in order, and then live."""
+"""Follows a conversation: replays the log after a place, once and in order, then goes live."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Place", "Reader", "follow", "open_at"]
 
 
 class Place(Struct, frozen=True):
-    """Where somebody wants to begin, as the address of a connection says it."""
+    """Where a follower begins, as the URL of its connection says."""
 
     last_sequence: int = 0
     epoch: str | None = None
@@ -28,11 +28,11 @@ class Place(Struct, frozen=True):
 
 
 class Reader(Struct, frozen=True):
-    """The protocol that a client follows in, and what it is told first."""
+    """The protocol of a follower, and its opening message."""
 
     protocol: str
     make: Callable[[], Projector]
-    opening: Callable[[Start, int, str], Opening]  # where they begin, the head, the time
+    opening: Callable[[Start, int, str], Opening]  # of the start, the head, the time
 
 
 async def open_at(
@@ -43,12 +43,12 @@ async def open_at(
     clock: Clock,
     reader: Reader,
 ) -> AsyncGenerator[Any, None]:
-    """The first messages of a connection. The follower gets what follows them, from now on.
+    """Yields the first messages of a connection. Later messages go to the follower.
 
-    The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
-    and the snapshots are those of one moment, and all that happens from then on waits behind them.
-    Whoever waits for that moment is there already, so that nothing stops for them. Whoever calls
-    this ends the subscription.
+    Subscribes, takes the head, replays the log up to it, then releases what was buffered meanwhile.
+    The state and the snapshots are of one moment; later messages stay in the follower's buffer. The
+    follower subscribes before it waits for that moment, so the conversation need not stop for it.
+    The caller ends the subscription.
     """
     projector = channel.subscribe(follower, reader.protocol, reader.make)
     await channel.until_told()
@@ -66,7 +66,7 @@ async def open_at(
     async with aclosing(replays.since(state, start.after, projector)) as missed:
         async for page in missed:
             for message in page:
-                if work.is_due:  # the caller that takes a message writes it and sends it
+                if work.is_due:  # the caller encodes and sends each message
                     await work.give_way()
                 yield message
     for message in last:
@@ -84,7 +84,7 @@ async def follow(
     frames: int,
     size: int,
 ) -> AsyncGenerator[Any, None]:
-    """The first messages, and then everything that happens."""
+    """Yields the first messages, then live messages."""
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
     epoch = replays.epoch

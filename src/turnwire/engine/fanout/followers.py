@@ -1,4 +1,4 @@
-"""Those who follow conversations here: what they are told first, and who they are."""
+"""The followers of this process: how they attach to channels, and their opening message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ V2 = WireProtocol("v2", lambda row: V2Projector(row.conversation_id))
 
 
 class Following:
-    """Brings followers to the channels of conversations, whoever works on those."""
+    """Attaches followers to channels, whichever process owns the conversation."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Following:
     async def follow(
         self, row: ConversationRow, place: Place, client_id: str, user: str | None
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.fanout.follow`."""
+        """Yields the log after a place, then live messages; see `turnwire.engine.fanout.follow`."""
         channel = await self._channel_of(row)
         connection_id = self._new_id()
         frames = follow(
@@ -91,7 +91,7 @@ class Following:
         protocol: WireProtocol,
         is_owner: bool,
     ) -> AsyncGenerator[Any, None]:
-        """The first messages for a follower of one's own; see `Engine.attach`."""
+        """Subscribes a follower and yields its first messages; see `Engine.attach`."""
         channel = await self._channel_of(row)
         about = (connection_id, row.conversation_id, client_id, user, reached, protocol.name)
         self._connections.open(*about)
@@ -102,7 +102,7 @@ class Following:
                 yield message
 
     def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
-        """They follow no longer."""
+        """Ends the subscription of a follower."""
         self._connections.close(connection_id)
         channel = self._channels.get(conversation_id)
         if channel is not None:
@@ -110,33 +110,33 @@ class Following:
             self._left(conversation_id)
 
     async def stop(self) -> None:
-        """Whoever follows gets what waits for them, and then the end."""
+        """Ends all subscriptions. Followers get their buffered messages first."""
         for channel in self._channels.all():
             channel.finish(STOPPED)
             self._channels.forget(channel.state.conversation_id)
         await self._connections.stop()
 
-    # --- coming and going ---------------------------------------------------------------------
+    # --- attaching and detaching --------------------------------------------------------------
 
     async def _channel_of(self, row: ConversationRow) -> Channel:
-        """The channel of a conversation that somebody is about to follow."""
+        """Returns the channel for a new follower."""
         name = row.conversation_id
         self._ownership.check_running()
         await self._ownership.check_epoch()
         dying = self._ownership.alive.get(name)
-        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+        if dying is not None and dying.dead:  # another process owns it now; this channel ends
             await dying.settle()
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels.of(await self._read(name))
-        live = self._ownership.alive.get(name)
-        if live is not None and not channel.is_followed:
-            live.post(i.Came(at=self._clock.now()))
+        actor = self._ownership.alive.get(name)
+        if actor is not None and not channel.is_followed:
+            actor.post(i.Came(at=self._clock.now()))
         self._channels.look_elsewhere(channel, partial(self._ownership.is_ours, name))
         return channel
 
     async def _read(self, conversation_id: str) -> ConversationRow:
-        """A conversation as it is in the log that is there."""
+        """Returns the row of a conversation, read again if the log was replaced meanwhile."""
         epoch, row = None, None
         while epoch != self._store.epoch:
             epoch = self._store.epoch
@@ -174,8 +174,8 @@ class Following:
         if channel is None or channel.is_followed:
             return
         self._channels.stop_looking(conversation_id)
-        live = self._ownership.alive.get(conversation_id)
-        if live is not None:
-            live.post(i.Left(at=self._clock.now()))
-        elif not self._ownership.is_taking(conversation_id):  # else it speaks through this one soon
+        actor = self._ownership.alive.get(conversation_id)
+        if actor is not None:
+            actor.post(i.Left(at=self._clock.now()))
+        elif not self._ownership.is_taking(conversation_id):  # else the new owner needs it
             self._channels.forget(conversation_id)

@@ -1,4 +1,4 @@
-"""Reads a log page by page; each page is small, in entries and in bytes."""
+"""Reads a log in pages that are small in entries and in bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES = 256 * 1024
 
 
 def happening_of(item: LogItem) -> Kept:
-    """What the log has, as it was published."""
+    """Returns an item of the log as it was published."""
     if isinstance(item, StoredTurn):
         return TurnEnded(item.ended_at, item.turn_id, item.trace_id, item.end)
     return EntryAdded(item.sequence, item.entry, item.trace_id)
@@ -29,9 +29,10 @@ def happening_of(item: LogItem) -> Kept:
 async def kept_since(
     store: Store, state: Conversation, after: int
 ) -> AsyncGenerator[list[Kept], None]:
-    """Yields what the log has behind `after`, up to a state, as it was published.
+    """Yields the items of the log after `after`, up to a state, as they were published.
 
-    A turn that had not ended in that state may have ended since, without another entry: it is left out.
+    Skips the end of a turn that still ran in that state: the turn may have ended later, without
+    another entry.
     """
     last_turn_id = state.last_turn_id or 0
     async with aclosing(pages_of(store, state.conversation_id, after, state.head)) as pages:
@@ -46,9 +47,10 @@ async def kept_since(
 async def pages_of(
     store: Store, conversation_id: str, after: int, head: int
 ) -> AsyncGenerator[list[LogItem], None]:
-    """Yields the entries behind `after`, up to and with `head`, and the ends of turns among them.
+    """Yields the entries after `after`, up to and with `head`, and the ends of turns.
 
-    The end of a turn stands behind the entry that it follows. The first page begins with the turns that ended at `after`.
+    The end of a turn comes after its last entry. The first page begins with turns that ended at
+    `after`.
     """
     while after < head:
         async with reading():
@@ -58,7 +60,7 @@ async def pages_of(
             if not entries:
                 break
             last = entries[-1].sequence
-            # Those that ended at the last entry are the first ones of the next page.
+            # Turns that ended at the last entry are at the start of the next page.
             ends = await store.turns(conversation_id, since=after, before=last)
         yield list(in_log_order(entries, ends))
         after = last
@@ -68,7 +70,7 @@ async def pages_of(
 
 
 def in_log_order(entries: Sequence[StoredEntry], ends: Iterable[StoredTurn]) -> Iterator[LogItem]:
-    """Yields entries and ends of turns, both in order, each end behind the entry that it follows."""
+    """Yields entries and ends of turns in order, each end after the last entry of its turn."""
     waiting = iter(ends)
     end = next(waiting, None)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Who follows what here. The store is told now and then, and nobody waits for that."""
+"""The followers of this process, reported to the store in the background."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from turnwire.ports import Clock, Connection, StorageUnavailable, Store, Timer
 
 __all__ = ["Connections"]
 
-_SOON = 1000  # milliseconds; whoever is gone by then was never told of
+_SOON = 1000  # milliseconds; a shorter connection is never reported
 
 
 class Connections:
-    """Costs a connection a dictionary entry, and the store one small write every few seconds."""
+    """The open connections. Reports them to the store in one small write every few seconds."""
 
     def __init__(
         self,
@@ -26,16 +26,16 @@ class Connections:
         clock: Clock,
         owner: str,
         lease: int,
-        beside: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        run_in_background: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._owner = owner
-        self._lease = lease  # milliseconds; who was not seen for so long is gone
-        self._beside = beside
+        self._lease = lease  # milliseconds without a report, until a connection counts as closed
+        self._run_in_background = run_in_background
         self._open: dict[str, Connection] = {}
         self._reached: dict[str, Callable[[], int]] = {}
-        self._told: set[str] = set()  # what the store knows
+        self._told: set[str] = set()  # connections that the store has
         self._timer: Timer | None = None
         self._due_at = 0
         self._has_looked = False
@@ -50,7 +50,7 @@ class Connections:
         reached: Callable[[], int],
         protocol: str = "v2",
     ) -> None:
-        """Somebody follows. `reached`: the newest entry that they were sent."""
+        """Adds a connection. `reached` returns the newest entry that it was sent."""
         now = iso(self._clock.now())
         self._open[connection_id] = Connection(
             connection_id, conversation_id, self._owner, client_id, now, now, user, protocol
@@ -59,14 +59,14 @@ class Connections:
         self._write_in(_SOON)
 
     def close(self, connection_id: str) -> None:
-        """They are gone."""
+        """Removes a connection."""
         self._open.pop(connection_id, None)
         self._reached.pop(connection_id, None)
         if connection_id in self._told:
             self._write_in(_SOON)
 
     async def stop(self) -> None:
-        """Nobody follows any more."""
+        """Removes all connections, also from the store."""
         self._stopped = True
         self._cancel()
         self._open.clear()
@@ -75,7 +75,7 @@ class Connections:
             await self._write()
 
     async def forget_the_dead(self) -> None:
-        """A process that died has not said who is gone."""
+        """Deletes the connections of dead processes from the store."""
         self._has_looked = True
         before = iso(self._clock.now() - self._lease)
         with suppress(StorageUnavailable):
@@ -85,7 +85,7 @@ class Connections:
                 await self._store.disconnected(dead)
 
     def _write_in(self, milliseconds: int) -> None:
-        """Where many come and go, none of them puts off what is told of the others."""
+        """Sets the timer. An earlier timer stays, so that many changes do not delay the report."""
         at = self._clock.now() + milliseconds
         if self._stopped or (self._timer is not None and self._due_at <= at):
             return
@@ -100,7 +100,7 @@ class Connections:
 
     def _due(self) -> None:
         self._timer = None
-        self._beside(self._write())
+        self._run_in_background(self._write())
 
     async def _write(self) -> None:
         if not self._has_looked:
@@ -111,7 +111,7 @@ class Connections:
             for name, row in self._open.items()
         ]
         gone = self._told - self._open.keys()
-        with suppress(StorageUnavailable):  # it is told again
+        with suppress(StorageUnavailable):  # the next report retries
             if rows:
                 self._told |= self._open.keys()
                 await self._store.connected(rows)

@@ -1,4 +1,4 @@
-"""Following what another process writes: the bus is a hint, the log is the truth."""
+"""Replays what another process writes: the bus gives a hint, then the log is read."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Elsewhere", "catch_up", "hint"]
 
 
 def hint(bus: Bus, conversation_id: str, head: int) -> None:
-    """Tell those elsewhere that there is something to read."""
+    """Publishes a hint to other processes that the log has new entries."""
     reach(CrashPoint.HINTS)
     bus.publish(conversation_id, head)
     reach(CrashPoint.HINTED)
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
-    """Replay to a channel's followers what the log has and they have not, and tell the state of the row.
+    """Replays missed entries to a channel's followers, then sends the state of the row.
 
-    The log does not have the states in between, so they are not told.
+    The log does not contain the states in between, so they are not sent.
     """
     before = channel.state
     ended = before.last_turn_id or 0
@@ -38,14 +38,14 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
             missed += [
                 kept for kept in page if isinstance(kept, EntryAdded) or kept.turn_id > ended
             ]
-    if channel.state is before:  # nobody else has told it meanwhile
+    if channel.state is before:  # not published by another task meanwhile
         reach(CrashPoint.CATCH_UP_PUBLISHES)
         channel.catch_up(row.state, missed, now)
         reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
 class Elsewhere:
-    """Looks at the log whenever something may have happened, and now and then anyway."""
+    """Reads the log of another owner at every hint, and at regular intervals."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Elsewhere:
         self._wait()
 
     def look(self) -> None:
-        """Something may have happened."""
+        """Starts a read of the log, unless this process owns the conversation."""
         if self._is_ours():
             return
         if self._task is not None:
@@ -81,7 +81,7 @@ class Elsewhere:
         try:
             while True:
                 self._again = False
-                with suppress(StorageUnavailable, Damaged):  # the next look may see more
+                with suppress(StorageUnavailable, Damaged):  # the next read may succeed
                     row = await self._store.conversation(self._channel.state.conversation_id)
                     if row is None:
                         self._channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
@@ -100,7 +100,7 @@ class Elsewhere:
         self._wait()
 
     def close(self) -> None:
-        """Nobody follows any more."""
+        """Ends the reads and the subscription to the bus."""
         self._end()
         if self._timer is not None:
             self._timer()

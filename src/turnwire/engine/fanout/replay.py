@@ -1,4 +1,4 @@
-"""What was missed, read from the log; of many who come at once, once for all."""
+"""Replays of missed entries, read from the log once for all followers that need the same ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from turnwire.ports import Clock, Projector, Store
 
 __all__ = ["Replays"]
 
-_KEPT = 500  # entries of a replay that is kept for others; a longer one is read for each of them
-_GOOD_FOR = 1000  # milliseconds that a replay is given to others, too
-_MOST = 32  # of them are kept
+_KEPT = 500  # maximum entries of a shared replay; a longer one is read for each follower
+_GOOD_FOR = 1000  # milliseconds that a replay is shared
+_MOST = 32  # maximum number of shared replays
 
 
 class _Shared:
-    """A replay that others may want as well."""
+    """A replay that several followers share."""
 
     def __init__(self, state: Conversation, until: int, messages: asyncio.Task[list[Any]]) -> None:
         self.state = state
@@ -33,7 +33,7 @@ class _Shared:
 
 
 class Replays:
-    """Replays of a store. After a network has been away, a thousand clients want the same one."""
+    """Replays from a store. After a network failure, many clients need the same replay."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -42,22 +42,22 @@ class Replays:
 
     @property
     def epoch(self) -> str:
-        """The log that they are of."""
+        """The id of the current log."""
         return self._store.epoch
 
     def check_epoch(self, epoch: str) -> None:
-        """Raises FollowAgain if the log is not that one any more."""
+        """Raises FollowAgain if the log was replaced."""
         _check_epoch(self._store, epoch)
 
     async def since(
         self, state: Conversation, after: int, projector: Projector
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Everything after a number, up to this state's head, with the ends of turns; in pages.
+        """Yields the messages after a sequence, up to this state's head, in pages.
 
-        The messages of a page are made while it is gone through: give way in between.
+        Messages are created while a page is iterated: the caller has to yield to the event loop.
         """
         now = self._clock.now()
-        if state.head - after > _KEPT:  # too much to be kept
+        if state.head - after > _KEPT:  # too long to be shared
             async with aclosing(_missed(self._store, state, after, projector, iso(now))) as pages:
                 async for page in pages:
                     yield page
@@ -94,21 +94,21 @@ class Replays:
 
 
 def _note_failure(reading: asyncio.Task[Any]) -> None:
-    """Looks at how it ended: all clients that waited may have gone, and asyncio reports an error that was not looked at."""
+    """Retrieves the exception, which asyncio would log if no follower waits any more."""
     if not reading.cancelled():
         reading.exception()
 
 
 def _check_epoch(store: Store, epoch: str) -> None:
-    """What was told is of one log. Another one in its place is told from its start."""
+    """Raises FollowAgain if the log was replaced: a new log is read from its start."""
     if store.epoch != epoch:
-        raise FollowAgain("The log was replaced by another; follow again.")
+        raise FollowAgain("The log was replaced by another one; follow again.")
 
 
 async def _missed(
     store: Store, state: Conversation, after: int, projector: Projector, now: str
 ) -> AsyncGenerator[Iterable[Any], None]:
-    """Yields the messages that a client has missed, page by page. What is not in the state comes live."""
+    """Yields the messages that a client has missed, in pages. Later messages come live."""
     epoch = store.epoch
 
     def messages(page: list[Kept]) -> Iterator[Any]:

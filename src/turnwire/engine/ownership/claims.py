@@ -1,4 +1,4 @@
-"""Claims: a conversation is taken for a while, held on to, and given up."""
+"""Claims on conversations: taken for a lease, renewed, and released."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Claims"]
 
 
 class _Watch:
-    """A lease that is over by the clock, and whether it was left so for a while."""
+    """An expired lease, and whether its owner has failed to renew it for a while."""
 
     def __init__(self, owner: str, until: int) -> None:
         self.lease = owner, until
@@ -24,17 +24,17 @@ class _Watch:
 
 
 class Claims:
-    """What one owner asks of a store's fence."""
+    """Takes, renews and releases the claims of one owner in the store."""
 
     def __init__(self, store: Store, clock: Clock, owner: str, lease: int) -> None:
-        self.lease = lease  # milliseconds, until another owner may take it
+        self.lease = lease  # milliseconds until another owner may take a conversation
         self._store = store
         self._clock = clock
         self._owner = owner
         self._watched: dict[str, _Watch] = {}  # by conversation
 
     async def take(self, conversation_id: str) -> Claim:
-        """Raises Owned. An owner of this machine that has died need not be waited for."""
+        """Takes a claim; takes it at once from a dead owner of this machine. Raises Owned."""
         await self._see_it_left(conversation_id)
         try:
             return await self._take_as(self._owner, conversation_id, self.lease)
@@ -42,13 +42,15 @@ class Claims:
             dead = owned.data.get("owner")
             if dead is None or not has_died(dead):
                 raise
-        # In its name, so that it is let go.
+        # Claims in the name of the dead owner, to release its claim.
         await self.release(await self._take_as(dead, conversation_id, 0))
         return await self._take_as(self._owner, conversation_id, self.lease)
 
     async def _see_it_left(self, conversation_id: str) -> None:
-        """A clock that is set ahead ends a lease, and so does a machine that sleeps. An owner that
-        lives would hold on to it within a third of one: raises Owned until it was seen not to.
+        """Raises Owned until an expired lease has stayed unrenewed for half a lease.
+
+        A lease also expires when the clock is set ahead or the machine sleeps. A live owner renews
+        it within a third of a lease.
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)
@@ -77,15 +79,18 @@ class Claims:
         return claim
 
     async def renew(self, claims: Sequence[Claim]) -> set[Claim]:
-        """Returns those that still hold. Raises StorageUnavailable: they hold until another owner takes one."""
+        """Renews claims, and returns those that are still valid.
+
+        Raises StorageUnavailable. Claims then stay valid until another owner takes them.
+        """
         reach(CrashPoint.RENEWS)
         held = await self._store.renew(claims, now=self._clock.now(), lease=self.lease)
         reach(CrashPoint.RENEWED)
         return set(held)
 
     async def release(self, claim: Claim) -> None:
-        """Let go of it, so that the next owner need not wait."""
-        with suppress(StorageUnavailable):  # then the lease runs out by itself
+        """Releases a claim, so that the next owner need not wait for the end of the lease."""
+        with suppress(StorageUnavailable):  # then the lease expires
             reach(CrashPoint.RELEASES)
             await self._store.release(claim)
             reach(CrashPoint.RELEASED)

@@ -1,4 +1,4 @@
-"""What owners that died left behind is looked after: at the start, and then now and again."""
+"""Recovers the conversations of dead owners, at the start and at regular intervals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from turnwire.ports import Clock, Damaged, Owned, StorageUnavailable, Store, Tim
 __all__ = ["LeftBehind"]
 
 _log = logging.getLogger("turnwire")
-_TOGETHER = 100  # conversations that are looked after at once
+_TOGETHER = 100  # conversations that are recovered at once
 
 
 class LeftBehind:
-    """Conversations that seem to be in somebody's hands, and are not."""
+    """Conversations whose owner has died."""
 
     def __init__(
         self,
@@ -37,18 +37,18 @@ class LeftBehind:
         self._stopped = False
 
     async def recover(self) -> None:
-        """Find what a crash has left, and make it true again."""
+        """Recovers all conversations that a crash has left."""
         unsettled = await self._store.unsettled()
         abandoned = await self._store.abandoned(now=self._clock.now())
         await self._look_after(list(dict.fromkeys([*unsettled, *abandoned])))
 
     def watch(self) -> None:
-        """Another process may die at any time: what it leaves is looked after, too."""
+        """Sets the timer of the next check: another process may die at any time."""
         if not self._stopped:
             self._timer = self._clock.call_after(self._recheck, self._due)
 
     def stop(self) -> None:
-        """Leave it to others."""
+        """Stops the checks."""
         self._stopped = True
         if self._timer is not None:
             self._timer()
@@ -62,15 +62,15 @@ class LeftBehind:
             await self._look_after(await self._store.abandoned(now=self._clock.now()))
 
     async def _look_after(self, conversation_ids: list[str]) -> None:
-        """Many at a time: then they are written together."""
+        """Recovers many conversations at once, so that their commits share transactions."""
         for first in range(0, len(conversation_ids), _TOGETHER):
             await asyncio.gather(*map(self._make_true, conversation_ids[first : first + _TOGETHER]))
 
     async def _make_true(self, conversation_id: str) -> None:
-        # Another live process sees to it; or its agent is not here, and what is left waits for it.
+        # Another process owns it, or its agent is unavailable and its requests wait for it.
         with suppress(Owned, Refused):
             try:
-                live = await self._ownership.activate(conversation_id)
-                self._ownership.rest(live)  # if that was all
-            except Damaged as damaged:  # the others are looked after all the same
+                actor = await self._ownership.activate(conversation_id)
+                self._ownership.rest(actor)  # if nothing else is to be done
+            except Damaged as damaged:  # the other conversations are still recovered
                 _log.error("%s", damaged.message)

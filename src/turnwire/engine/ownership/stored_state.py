@@ -1,4 +1,4 @@
-"""What is true of a conversation in the store, whoever worked on it last."""
+"""The state of a stored conversation, corrected if its owner is dead."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = ["as_it_is"]
 def as_it_is(
     row: ConversationRow, now: int, has_died: Callable[[str], bool] = lambda owner: False
 ) -> Conversation:
-    """Its state; without a live owner, as the next one will make it: nothing seems to run.
+    """Returns the state of a conversation. Without a live owner, no turn is shown as running.
 
-    `has_died` says of an owner that it is surely gone, so that its lease need not be waited for.
+    This is the state that the next owner will commit. `has_died` returns whether an owner is known
+    to have ended; then its lease is ignored.
     """
     is_held = row.owner is not None and row.lease_until > now and not has_died(row.owner)
     if is_held or not needs_recovery(row.state):

@@ -1,1 +1,1 @@
-"""Who may do what, and how much: authentication, tokens, origins, limits and shares."""
+"""Access control: authentication, tokens, hosts and origins, limits, and isolation of agents."""

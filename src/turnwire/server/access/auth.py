@@ -1,4 +1,4 @@
-"""Who is there: a token in a header, a page's cookie, a ticket, or a user of the application."""
+"""Authenticates requests: by a token, a page's cookie and key, a ticket, or the application."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAFE = ("GET", "HEAD")
 
 
 class Auth:
-    """Lets people in, or says why not."""
+    """Finds the user of a request, or refuses the request with a reason."""
 
     def __init__(self, gate: Gate, keys: Keys, authenticate: Authenticate | None) -> None:
         self._gate = gate
@@ -27,7 +27,7 @@ class Auth:
         self._authenticate = authenticate
 
     async def who(self, scope: dict[str, Any], host: str) -> Who:
-        """Who sent this request, or opens this WebSocket. Raises Refused."""
+        """Returns the user of a request or a WebSocket. Raises Refused if there is none."""
         who = None
         given = headers_of(scope, b"authorization")
         if given:
@@ -56,7 +56,7 @@ class Auth:
         return None if token is None else await self._keys.holder(token, "token")
 
     async def _by_application(self, scope: dict[str, Any], host: str) -> Who | None:
-        """A user of the application that this one is a part of. It has a key of its own kind."""
+        """Returns the user that `Settings.authenticate` of the application names, or None."""
         user = None if self._authenticate is None else await self._authenticate(scope)
         if user is None:
             return None
@@ -66,17 +66,17 @@ class Auth:
                 f"Settings.authenticate returns a user's name, a str, or None; not {kind}"
             )
         if not user or user == OWNER:
-            raise Refused("FORBIDDEN", "No user of an application is called that.")
+            raise Refused("FORBIDDEN", "The application named a user that is empty or reserved.")
         without = not _browser_adds(scope) or _reads_from_here(scope)
         self._gate.origin(scope, host, without=without)
         return Who(user, f"user:{user}")
 
 
 def _why_not(scope: dict[str, Any], host: str) -> list[str]:
-    """What is missing, if the usual words of the refusal would not say it."""
+    """Returns a message for a cookie without its page key; nothing if the usual message fits."""
     if cookie_in(scope, cookie_name(host)) is None or _page_key_in(scope) is not None:
         return []
-    said = "A cookie alone opens nothing: the page key is missing. Open a new link: turnwire token link"
+    said = "The page key is missing: a cookie is not enough. Open a new link: turnwire token link"
     return [said]
 
 
@@ -86,27 +86,31 @@ def _bearer_in(given: str) -> str | None:
 
 
 def _browser_adds(scope: dict[str, Any]) -> bool:
-    """Whether there is something that could be a key and that a browser adds by itself.
+    """Returns whether a request has credentials that a browser adds by itself.
 
-    Cookies, and a password that it has once asked for. Then it matters which page made it do so.
+    Such credentials are cookies, and a password that the browser has asked for. Any page can make a
+    browser send such a request, so its Origin has to be checked.
     """
     given = headers_of(scope, b"authorization")
     return bool(headers_of(scope, b"cookie")) or any(_bearer_in(each) is None for each in given)
 
 
 def _reads_from_here(scope: dict[str, Any]) -> bool:
-    """A page that reads from where it came from sends no Origin, but most say that it is so."""
+    """Returns whether a request without Origin may be a read by our own page.
+
+    Browsers send no Origin with a same-origin read; most of them send Sec-Fetch-Site instead.
+    """
     if scope["type"] != "http" or scope["method"] not in _SAFE:
         return False
     return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
 
 
 def _ticket_in(scope: dict[str, Any]) -> str | None:
-    return _beside_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
+    return _after_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
 
 
-def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
-    """What a client offers after the subprotocol, such as a ticket."""
+def _after_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
+    """Returns the value that a client offers after the subprotocol, such as a ticket, or None."""
     match scope.get("subprotocols"):
         case [first, second] if first in SUBPROTOCOLS and second.startswith(prefix):
             return str(second).removeprefix(prefix)
@@ -115,20 +119,29 @@ def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
 
 
 def _page_key_in(scope: dict[str, Any]) -> str | None:
-    """The page key: in a header, or where a page cannot send any, in a subprotocol."""
+    """Returns the page key from a header, or of a WebSocket from a subprotocol.
+
+    A page cannot set headers of a WebSocket.
+    """
     if scope["type"] == "http":
         return header(scope, PAGE_HEADER.lower().encode())
-    return _beside_subprotocol(scope, _PAGE)
+    return _after_subprotocol(scope, _PAGE)
 
 
 def cookie_name(host: str) -> str:
-    """Cookies do not know ports, but several servers may run on one machine."""
+    """Returns a cookie name that contains the port of the server.
+
+    Cookies ignore ports, and one host may have several servers.
+    """
     _, _, port = host.rpartition("]")[2].partition(":")
     return f"turnwire_{port}" if port else "turnwire"
 
 
 def cookie_in(scope: dict[str, Any], name: str) -> str | None:
-    """Return the value of a cookie. The standard library's parser takes quadratic time for hostile ones."""
+    """Returns the value of a cookie, or None.
+
+    The standard library's parser takes quadratic time.
+    """
     for line in headers_of(scope, b"cookie"):
         if name not in line:
             continue

@@ -1,4 +1,4 @@
-"""Writes to the audit trail who connected and who left, and bounds how many rows one user can cause."""
+"""Writes connects and disconnects to the audit trail, with a limit of rows for each user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwire.server.access.limits import Buckets
 
 __all__ = ["ConnectionAudit"]
 
-# Connections of one user that have rows of their own. The others are counted.
+# Limits of connections of one user that have their own rows. Further connections are only counted.
 _PER_SECOND = 1.0
 _AT_ONCE = 200
 _SUMMARY_SECONDS = 60.0
@@ -24,7 +24,7 @@ class _WriteDown(Protocol):
 
 
 class ConnectionAudit:
-    """The rows `connected` and `disconnected`; in a burst, one row `connections_counted` a minute."""
+    """Writes the rows of connections; in a burst, one row `connections_counted` a minute."""
 
     def __init__(self, write_down: _WriteDown) -> None:
         self._write_down = write_down
@@ -33,7 +33,10 @@ class ConnectionAudit:
         self._summary: asyncio.TimerHandle | None = None
 
     def connected(self, who: Who, conversation_id: str, **about: Any) -> bool:
-        """Write that a client has connected. False: it was only counted, and so is its end."""
+        """Writes that a client has connected. Returns False if the connection was only counted.
+
+        The caller does not report the end of a connection that was only counted.
+        """
         loop = asyncio.get_running_loop()
         if self._buckets.take(who.name, loop.time()):
             self._counted[who] += 1
@@ -44,11 +47,11 @@ class ConnectionAudit:
         return True
 
     def disconnected(self, who: Who, conversation_id: str, **about: Any) -> None:
-        """Write that a client whose beginning was written has left."""
+        """Writes that a client has left whose connect was written."""
         self._write_down("disconnected", who, conversation_id, **about)
 
     def write_summary(self) -> None:
-        """Write how many connections were only counted, a row for each token."""
+        """Writes how many connections were only counted, one row for each token."""
         if self._summary is not None:
             self._summary.cancel()
             self._summary = None

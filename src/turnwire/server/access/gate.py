@@ -1,8 +1,7 @@
-"""Which names this server answers to, and which pages may use it.
+"""Checks the Host and the Origin of requests.
 
-A browser sends whatever page is open to any address, with the cookies of that address. So every
-request has to name this server by a name of its own (Host), and a page has to be one of ours
-(Origin).
+A browser lets any open page send requests to any address, with the cookies of that address. So
+every request has to use a known name of this server (Host), and a page has to have a known Origin.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Gate:
-    """The two lists, and the rules for them."""
+    """The known hosts and origins, and the checks against them."""
 
     def __init__(
         self,
@@ -31,15 +30,18 @@ class Gate:
         origins: Iterable[str],
         is_secure: Callable[[str], bool] = lambda host: False,
     ) -> None:
-        """`is_secure`: whether people reach the server over HTTPS by this name, through a proxy."""
+        """`is_secure` tells whether browsers reach a host name over HTTPS, through a proxy."""
         self._names = {name.lower().strip("[]") for name in (*_LOOPBACK, address, *hosts)}
-        # A page can give itself a name that leads here, but not a number: so any number will do.
+        # DNS rebinding needs a name. An IP address cannot be forged that way, so any is accepted.
         self._numbers = not is_loopback(address)
         self._origins = {origin.rstrip("/").lower() for origin in origins}
         self._is_secure = is_secure
 
     def host(self, scope: Mapping[str, Any]) -> str:
-        """The name that this request calls us by. Raises Refused if it is none of ours."""
+        """Returns the Host of a request.
+
+        Raises Refused if it is not a known name of this server.
+        """
         given = headers_of(scope, b"host")
         if len(given) != 1:
             raise Refused("FORBIDDEN", "A request has one Host header.")
@@ -51,15 +53,15 @@ class Gate:
         return host
 
     def origin(self, scope: Mapping[str, Any], host: str, *, without: bool) -> None:
-        """Whether the page that asks is ours. `without`: what is no page may ask, too.
+        """Raises Refused if the Origin of a request is not known.
 
-        Raises Refused.
+        `without`: a request without Origin passes, which a program sends, not a page.
         """
         given = headers_of(scope, b"origin")
         if not given:
             if without:
                 return
-            raise Refused("FORBIDDEN", "A page has to say where it is from: there is no Origin.")
+            raise Refused("FORBIDDEN", "A page has to send its Origin; this request has none.")
         origin = given[0].lower()
         if len(given) == 1:
             if origin == "null" and without:
@@ -78,35 +80,35 @@ class Gate:
         raise Refused("FORBIDDEN", said)
 
     def _scheme(self, scope: Mapping[str, Any], host: str) -> str:
-        """`https` if a browser reached this host over TLS, else `http`."""
+        """Returns `https` if a browser reached this host over TLS, else `http`."""
         is_tls = scope.get("scheme") in ("https", "wss") or self._is_secure(host)
         return "https" if is_tls else "http"
 
     @property
     def knows_pages(self) -> bool:
-        """Whether pages from elsewhere may use this server at all."""
+        """Returns whether pages of any other origin may use this server."""
         return bool(self._origins)
 
     def page(self, scope: Mapping[str, Any]) -> str | None:
-        """The origin of a page from elsewhere that is on the list; none: it is not, or is no page."""
+        """Returns the Origin of a request if it is one of the allowed other origins, else None."""
         given = header(scope, b"origin")
         return given if given is not None and given.lower() in self._origins else None
 
 
 def _name_of(host: str) -> str | None:
-    """The name without its port, and without the brackets of a number."""
+    """Returns a host without its port and brackets, or None if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         if parts.username is not None or parts.path or parts.query or parts.fragment:
             return None
-        _ = parts.port  # raises where it is none
+        _ = parts.port  # raises ValueError if it is not a number
         return parts.hostname
     except ValueError:
         return None
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Returns whether only this machine can reach an address."""
     if address.lower() == "localhost":
         return True
     try:
@@ -116,11 +118,11 @@ def is_loopback(address: str) -> bool:
 
 
 def headers_of(scope: Mapping[str, Any], name: bytes) -> list[str]:
-    """Every value of a header."""
+    """Returns every value of a header."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
 def header(scope: Mapping[str, Any], name: bytes) -> str | None:
-    """The value of a header that comes once; none: it is not there, or comes twice."""
+    """Returns the value of a header, or None if it is absent or repeated."""
     values = headers_of(scope, name)
     return values[0] if len(values) == 1 else None

@@ -1,4 +1,4 @@
-"""Keeps agents away from the data directory, and says where users are not isolated from the owner."""
+"""Isolates agents from the data directory, and lists the risks that remain for the owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP = (
 
 
 async def isolate(settings: Settings, agents: Mapping[str, Agent]) -> Chosen:
-    """Isolates every agent that can be. Raises TurnwireError if a demanded isolation is impossible."""
+    """Isolates every agent that runs commands. Raises TurnwireError if required isolation fails."""
     isolated = [agent for agent in agents.values() if isinstance(agent, RunsCommands)]
     if not isolated:
         return Chosen(None, "no agent of this server has processes of its own")
@@ -33,14 +33,14 @@ async def isolate(settings: Settings, agents: Mapping[str, Agent]) -> Chosen:
 
 
 async def has_other_users(settings: Settings, store: Store, now: int) -> bool:
-    """Whether anybody but the owner can come in."""
+    """Returns whether users other than the owner can be authenticated."""
     if settings.authenticate is not None:
         return True
     return any(each.user is not None and is_good(each, now) for each in await store.tokens())
 
 
 def risks(settings: Settings, agents: Mapping[str, Agent], chosen: Chosen) -> list[str]:
-    """What users can do to the owner through an agent, where there are other users than the owner."""
+    """Returns warnings: data of the owner that other users can reach through agents."""
     names = ", ".join(name for name, agent in agents.items() if _runs_commands(agent))
     if not names:
         return []
@@ -49,7 +49,7 @@ def risks(settings: Settings, agents: Mapping[str, Agent], chosen: Chosen) -> li
 
 
 def exposed(agents: Mapping[str, Agent]) -> list[str]:
-    """For each agent whose commands can read the credential that it pays with: that they can, and why."""
+    """Returns a warning for each agent whose commands can read the credential of its model."""
     return [
         f"Commands that users have {name} run can read the credential of its model: {why}. "
         f"See docs/agents/claude.md#the-credential-and-its-tools."
@@ -75,7 +75,7 @@ def _reached(settings: Settings, names: str, chosen: Chosen) -> str | None:
 
 
 def describe(chosen: Chosen) -> str:
-    """How agents are isolated, in a sentence for the operator."""
+    """Returns a sentence for the operator that says how agents are isolated."""
     isolation = chosen.isolation
     if isolation is None or not chosen.is_enforced:
         return f"agents are not kept away from the data directory: {chosen.why_none}"

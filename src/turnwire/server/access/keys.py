@@ -1,4 +1,4 @@
-"""Tokens, cookies and tickets: how they are made, kept and recognized."""
+"""Creates, stores and checks tokens, page cookies, tickets and links."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ __all__ = [
     "read_owner_token",
 ]
 
-VOID = "The token was revoked, or its time is over."
+VOID = "The token was revoked or has expired."
 
-_JOINT = "."  # between the halves of a page's token; neither has it in it
+_JOINT = "."  # between the halves of a page's token; neither half contains it
 _TICKET_MS = 60_000
 _LINK_MS = 15 * 60_000
-_MOST_TICKETS = 100  # of each kind that a token may have open
+_MOST_TICKETS = 100  # maximum unused tickets of each kind for a token
 _PAGE_MS = 30 * 24 * 3600_000
-_TRUSTED_MS = 1000  # for so long a token that was looked up is not looked up again
+_TRUSTED_MS = 1000  # how long a token from the store is cached
 _MOST_TRUSTED = 10_000
-_KEPT_MS = 30 * 24 * 3600_000  # for so long one that opens nothing any more is still listed
+_KEPT_MS = 30 * 24 * 3600_000  # how long a void token is still listed
 
 
 class Who(Struct, frozen=True):
-    """Somebody who was let in."""
+    """An authenticated user."""
 
-    user: str | None  # none: the owner of the data, who may see everything
-    token_id: str  # what they came in with
+    user: str | None  # None for the owner of the data, who may see everything
+    token_id: str  # of the token that authenticated the user
 
     @property
     def name(self) -> str:
-        """What they are called in the log."""
+        """Returns the name of the user in the log."""
         return OWNER if self.user is None else self.user
 
     @property
     def is_owner(self) -> bool:
-        """Whether the data is theirs."""
+        """Returns whether the user is the owner of the data."""
         return self.user is None
 
     @property
     def client_id(self) -> str:
-        """The same over their connections, and tells nothing about them."""
+        """Returns an id that is the same for all connections of a token, and reveals nothing."""
         return digest_of(f"{self.name}\n{self.token_id}").hex()[:16]
 
     def may_see(self, user: str | None) -> bool:
-        """Whether they may see what belongs to this user."""
+        """Returns whether this user may see the data of the given user."""
         return self.user is None or self.user == user
 
 
 def new_token() -> str:
-    """256 bits that nobody can guess, in letters that may stand anywhere."""
+    """Returns a token of 256 random bits, in characters that are safe in URLs and headers."""
     return f"tw_{_new_secret()}"
 
 
@@ -77,30 +77,31 @@ def _new_secret() -> str:
 
 
 def page_token(cookie: str, page_key: str) -> str:
-    """The token of a page, of which a browser keeps two halves in two places.
+    """Joins the two halves of a page's token, which the browser keeps in two places.
 
-    A browser sends a cookie to every port of the host, so also to other servers there. The page key is
-    in the storage of the page's own origin, which other ports cannot read. One without the other opens
-    nothing.
+    A browser sends a cookie to every port of the host, so also to other servers of the host. The
+    page key is in the storage of the page's own origin, which other ports cannot read. One half
+    alone does not authenticate.
     """
     return f"{cookie}{_JOINT}{page_key}"
 
 
 def digest_of(secret: str) -> bytes:
-    """What is kept of a token. It has no words in it, so one round is enough."""
+    """Returns the digest of a secret for the store. Secrets are random, so one round is enough."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def owner_file(data_path: Path) -> Path:
-    """Where the owner's token is."""
+    """Returns the path of the file with the owner's token."""
     return data_path / "owner-token"
 
 
 def read_owner_token(data_path: Path) -> str:
-    """The owner's token, for programs of the owner. Raises OSError, or TurnwireError for a link.
+    """Returns the owner's token, for programs of the owner.
 
-    A directory that came from elsewhere could name any secret of this user with a link, and have it
-    sent to a server of its own.
+    Raises OSError if it cannot be read, and TurnwireError if its file is a link. A data directory
+    from another source could contain a link to any secret of this user, and the secret would be
+    sent to the server that the directory names.
     """
     file = owner_file(data_path)
     secret = _read_secret(file)
@@ -110,19 +111,19 @@ def read_owner_token(data_path: Path) -> str:
 
 
 class Keys:
-    """The keys of one store."""
+    """Creates and checks the tokens, tickets and links of one store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._trusted: dict[bytes, tuple[Token, int]] = {}
-        self._revoked: set[str] = set()  # here, so that nobody has to look
-        self._signed_out: dict[str, int] = {}  # by user: when
+        self._revoked: set[str] = set()  # in this process; known without the store
+        self._signed_out: dict[str, int] = {}  # user to time
 
-    # --- recognizing ----------------------------------------------------------------------------
+    # --- checking -------------------------------------------------------------------------------
 
     async def holder(self, token: str, kind: str) -> Who | None:
-        """Who has this token; none: nobody, or it is no longer good."""
+        """Returns the user of a valid token of this kind, or None."""
         digest, now = digest_of(token), self._clock.now()
         known, until = self._trusted.get(digest, (None, 0))
         if known is None or not now < until <= now + _TRUSTED_MS:
@@ -138,23 +139,23 @@ class Keys:
         return Who(known.user, known.token_id)
 
     async def good_tokens(self) -> set[str]:
-        """The ids of all that still open something."""
+        """Returns the ids of all valid tokens."""
         now = self._clock.now()
         return {token.token_id for token in await self._store.tokens() if is_good(token, now)}
 
     async def forget(self) -> None:
-        """Delete what has opened nothing for long. The audit trail still tells of it."""
+        """Deletes tokens that have been void for long. Their rows in the audit trail stay."""
         await self._store.forget_tokens(before=self._clock.now() - _KEPT_MS)
 
     async def take_ticket(self, ticket: str) -> Who | None:
-        """Who was given this ticket, once."""
+        """Uses up a ticket. Returns its user, or None if it was used, has expired or is void."""
         taken = await self._take("socket", ticket, _TICKET_MS)
         return None if taken is None else Who(taken.user, taken.token_id)
 
     def sign_out(self, user: str) -> None:
-        """Every ticket and link that this user was given until now is void, at once.
+        """Voids every ticket and link that this user has until now, at once and in this process.
 
-        For good only with `void_tickets`, which another process and the next server see, too.
+        `void_tickets` deletes them from the store, also for other processes and the next server.
         """
         now = self._clock.now()
         old = now - max(_TICKET_MS, _LINK_MS)
@@ -162,7 +163,7 @@ class Keys:
         self._signed_out[user] = now
 
     async def void_tickets(self, user: str) -> None:
-        """Delete the tickets and links of a user."""
+        """Deletes the tickets and links of a user from the store."""
         await self._store.void_tickets(user)
 
     async def _take(self, kind: str, secret: str, good_for: int) -> Ticket | None:
@@ -172,10 +173,10 @@ class Keys:
         given_at = taken.expires_at - good_for
         return None if given_at <= self._signed_out.get(taken.user, -1) else taken
 
-    # --- making ---------------------------------------------------------------------------------
+    # --- creating and revoking ------------------------------------------------------------------
 
     async def make(self, name: str, user: str | None, kind: str = "token") -> tuple[str, Token]:
-        """A new token; what is returned first is seen only now."""
+        """Creates a token. Returns its secret, which is not stored, and its row."""
         now = self._clock.now()
         secret = new_token() if kind == "token" else page_token(new_token(), _new_secret())
         expires = now + _PAGE_MS if kind == "page" else None
@@ -184,15 +185,15 @@ class Keys:
         return secret, token
 
     async def ticket(self, who: Who) -> tuple[str, int]:
-        """A ticket for one WebSocket, and until when it is good. Raises Refused."""
+        """Creates a ticket for one WebSocket. Returns it and when it expires. Raises Refused."""
         return await self._ticket("socket", who, _TICKET_MS)
 
     async def link(self, who: Who) -> str:
-        """What a browser exchanges for a cookie, once. Raises Refused."""
+        """Creates a link secret, which a browser exchanges for a cookie, once. Raises Refused."""
         return (await self._ticket("link", who, _LINK_MS))[0]
 
     async def revoke(self, token_id: str, by: str) -> bool:
-        """It opens nothing any more. False: there was none that did."""
+        """Revokes a token. Returns False if there is no valid token with this id."""
         self._revoked.add(token_id)
         now = iso(self._clock.now())
         done = await self._store.revoke_token(token_id, at=now)
@@ -216,7 +217,10 @@ class Keys:
         return secret, ticket.expires_at
 
     async def enter(self, link: str) -> tuple[str, str, Token] | None:
-        """Exchanges a link for a cookie and a page key. Returns None if it was used or has expired."""
+        """Exchanges a link for a cookie and a page key.
+
+        Returns None if it was used or has expired.
+        """
         taken = await self._take("link", link, _LINK_MS)
         if taken is None:
             return None
@@ -227,7 +231,10 @@ class Keys:
     # --- the owner ------------------------------------------------------------------------------
 
     async def owner(self, data_path: Path) -> Who:
-        """The owner's token is in a file that only they can read; it is made if it is not there."""
+        """Returns the owner, by the token in the owner's file. Creates the file if there is none.
+
+        Only the owner can read the file.
+        """
         file = owner_file(data_path)
         for _ in range(2):
             secret = _read_secret(file)
@@ -245,7 +252,7 @@ class Keys:
 
 
 def is_good(token: Token, now: int) -> bool:
-    """Whether it opens something."""
+    """Returns whether a token is neither revoked nor expired."""
     return token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
 
 
@@ -257,16 +264,16 @@ def _read_secret(file: Path) -> str | None:
     except OSError as failure:
         if failure.errno != errno.ELOOP:
             raise
-        said = f"{file} is a link, and is not followed. Put the file itself there, or remove it."
+        said = f"{file} is a link, and is not followed. Replace it with the file, or remove it."
         raise TurnwireError(said) from None
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as opened:
         if os.fstat(descriptor).st_mode & 0o077:
-            os.fchmod(descriptor, 0o600)  # a copy may have come with other rights
+            os.fchmod(descriptor, 0o600)  # a copy of the file may have other permissions
         return opened.read().strip()
 
 
 def _write_secret(file: Path, secret: str) -> bool:
-    """False: another server was faster."""
+    """Creates the file with a secret. Returns False if another server has created it meanwhile."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

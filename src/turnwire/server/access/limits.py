@@ -1,4 +1,4 @@
-"""How much is too much: the rate of frames, and the number and depth of values in JSON."""
+"""Rate limits, and maximum sizes of ids, paths, pages and JSON."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from itertools import accumulate
 
 __all__ = ["MOST_ID", "MOST_PAGE", "MOST_PATH", "MOST_PATHS", "Bucket", "Buckets", "check_shape"]
 
-MOST_ID = 200  # characters of a client_message_id: everyone is sent it, again and again
-# Characters of a path, and of all paths in one message. To follow links takes time for each name in a path,
-# and much more for names in a path that is too long for the operating system.
+MOST_ID = 200  # characters of a client_message_id: it is sent to every follower, in many frames
+# Characters of a path, and of all paths in one message. Resolving links takes time for each name in
+# a path, and much more if the path is too long for the operating system.
 MOST_PATH = 4096
 MOST_PATHS = 65_536
-MOST_PAGE = 1_048_576  # bytes, about, of the messages in one answer; the first one may be larger
+MOST_PAGE = 1_048_576  # approximate bytes of messages in a response; one message may be larger
 
 _MOST_NAMES = 10_000
 _NEVER = 60.0  # seconds to wait for a bucket that is not filled again
-_SOON = 0.01  # seconds: the shortest wait that is told
+_SOON = 0.01  # seconds: the shortest wait that is returned
 
 
 class Bucket:
-    """So many at once, and so many a second in the long run."""
+    """A token bucket: allows bursts of `most`, and `rate` per second on average."""
 
     __slots__ = ("_at", "_left", "_most", "_rate")
 
@@ -29,7 +29,7 @@ class Bucket:
         self._at: float | None = None
 
     def take(self, now: float) -> float:
-        """0: there was one. Otherwise the seconds until there will be."""
+        """Takes one. Returns 0 if that is allowed, else the seconds until it will be."""
         self._fill(now)
         if self._left >= 1:
             self._left -= 1
@@ -37,14 +37,14 @@ class Bucket:
         return self._seconds_until(1)
 
     def wait(self, now: float) -> float:
-        """Seconds until the bucket is out of debt; 0 if it has something left."""
+        """Returns the seconds until the bucket is out of debt, or 0 if it has something left."""
         self._fill(now)
         return 0.0 if self._left > 0 else max(self._seconds_until(0), _SOON)
 
     def charge(self, now: float, amount: float) -> None:
-        """Takes what something has cost, which is known only afterwards; the rest is a debt.
+        """Takes an amount that is known only afterwards. If the bucket has less, it goes into debt.
 
-        The debt is at most one full bucket, so that the wait for its end is bounded.
+        The debt is at most one full bucket, so that the wait is bounded.
         """
         self._fill(now)
         self._left = max(self._left - amount, -self._most)
@@ -59,7 +59,7 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each name."""
+    """Buckets by name, made when they are first used."""
 
     def __init__(self, rate: float, most: float) -> None:
         self._rate = rate
@@ -67,7 +67,7 @@ class Buckets:
         self._buckets: dict[str, Bucket] = {}
 
     def take(self, name: str, now: float) -> float:
-        """As `Bucket.take`."""
+        """Takes one from the bucket of this name, like `Bucket.take`."""
         bucket = self._buckets.get(name)
         if bucket is None:
             if len(self._buckets) >= _MOST_NAMES:  # the oldest is the most likely to be full again
@@ -77,11 +77,12 @@ class Buckets:
 
 
 def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | None:
-    """Return what is wrong with JSON that has too many values or too many levels, before it is decoded.
+    """Returns an error message if JSON has too many values or levels, else None.
 
-    Decoded values cost many times their bytes. This check is linear and made of operations on whole texts.
-    Brackets and commas inside of texts do not count: a person may paste any amount of code. What is no JSON
-    at all may pass, or be called too large: the decoder refuses it anyway.
+    Decoded values need many times the memory of their bytes. This check takes linear time, and uses
+    only operations on whole strings. Brackets and commas in JSON strings do not count, because a
+    person may paste any amount of code. Invalid JSON may pass or fail: it is decoded afterwards,
+    and the decoder refuses it.
     """
     if isinstance(raw, str):
         opened, commas = raw.count("[") + raw.count("{"), raw.count(",")
@@ -91,8 +92,8 @@ def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | Non
         return None
     too_many = f"No more than {most_items} objects, lists and entries of them in all (max_items)."
     data = raw.encode(errors="replace") if isinstance(raw, str) else raw
-    pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # from here on a quote ends a text
-    # Before each text stands a colon, a comma or a bracket, and behind a colon stands one value.
+    pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quote now delimits a string
+    # A colon, a comma or a bracket comes before each string, and one value follows each colon.
     if pieces.count(b'"') // 2 > 2 * most_items + 1:
         return too_many
     outside = b"".join(pieces.split(b'"')[::2])
@@ -100,7 +101,7 @@ def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | Non
     if brackets.count(_OPEN) + outside.count(b",") > most_items:
         return too_many
     if max(accumulate(memoryview(brackets).cast("b")), default=0) > most_depth:
-        return f"No more than {most_depth} objects and lists in one another (max_depth)."
+        return f"No more than {most_depth} levels of objects and lists in one another (max_depth)."
     return None
 
 

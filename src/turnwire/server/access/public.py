@@ -1,9 +1,8 @@
-"""Behind a proxy: the address that people open, which need not be the one that it listens on.
+"""The public address of the server, which a proxy may serve under another host and path.
 
-A proxy may give the server a part of its own addresses, `https://chat.example/turnwire/`. Then the
-page, its cookie and its links have to be below that part. Most proxies take it off what they pass
-on, some leave it there, and whoever comes straight to the server may use it or not: all of them
-find the same thing.
+A proxy may serve Turnwire below a path prefix, `https://chat.example/turnwire/`. Then the page, its
+cookie and its links have to be below that prefix. Most proxies remove the prefix from the requests
+that they forward, some keep it. Requests with and without the prefix reach the same routes.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ __all__ = ["Public"]
 
 
 class Public:
-    """The setting `public_url`, in parts."""
+    """The setting `public_url`, parsed."""
 
     def __init__(self, url: str) -> None:
-        """One that was checked; empty: nothing stands before the server."""
+        """Parses a validated URL. It is empty if there is no proxy."""
         parts = urlsplit(url)
         self.url = url.rstrip("/")
         self.prefix = parts.path.rstrip("/")
@@ -27,12 +26,12 @@ class Public:
         self.origins = [f"{parts.scheme}://{parts.netloc}"] if url else []
 
     def is_secure(self, host: str) -> bool:
-        """Whether a request that calls us by this name came over HTTPS, to the proxy at least."""
+        """Returns whether a request with this Host reached the proxy over HTTPS."""
         parts = urlsplit(self.url)
         return parts.scheme == "https" and parts.netloc.lower() == host
 
     def place(self, scope: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """The same request, at the address that people know it by."""
+        """Returns the scope of a request with the prefix of the public address in its paths."""
         if not self.prefix:
             return scope
         root = scope.get("root_path", "")

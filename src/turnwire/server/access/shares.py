@@ -1,7 +1,8 @@
-"""Limits what each user takes of the server: frames, requests, bytes, time, streams and costly requests.
+"""Limits for each user: frames, requests, bytes, processor time, streams and costly requests.
 
-The limits are a user's over all of their connections. They protect the owner of the data and the
-other users, so the owner has none but `requests_per_second`, and `frames_per_second` of a connection.
+The limits apply to all connections of a user together. They protect the owner of the data and the
+other users. For the owner only `requests_per_second` applies, and `frames_per_second` of a
+connection.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ __all__ = ["Share", "Shares"]
 T = TypeVar("T")
 Receive: TypeAlias = Callable[[], Awaitable[Any]]
 
-_KEPT = 10_000  # users that are remembered before those who take nothing are forgotten
-_MOST_WAITING = 8  # costly requests of a user that wait for their turn
-_SOON = 5  # seconds to wait where it is not known when a place will be free
+_KEPT = 10_000  # users in memory before inactive ones are removed
+_MOST_WAITING = 8  # costly requests of a user that may wait in the queue
+_SOON = 5  # seconds for `retry_after` if the real wait is not known
 
 _MANY_REQUESTS = "Too many requests in a short time (requests_per_second, requests_at_once)."
 _MANY_BYTES = "This user sends more bytes than the server takes (bytes_per_second, bytes_at_once)."
 _MUCH_WORK = (
-    "What this user asks for takes more of the server's time than their part"
+    "The requests of this user take more of the server's time than their share"
     " (work_per_second, work_at_once)."
 )
 
 
 class Share:
-    """Counts what one user takes, over all of their connections and requests."""
+    """Counts the resources that one user takes, over all of their connections and requests."""
 
     def __init__(self, settings: Settings, *, is_owner: bool) -> None:
         self.is_limited = not is_owner
@@ -48,30 +49,30 @@ class Share:
         self._most_costly = settings.costly_at_once
         self._costly = asyncio.Semaphore(self._most_costly)
         self._waiting = 0
-        self._held = 0  # connections, and costly requests that are worked on
+        self._held = 0  # connections, and costly requests that run
 
     @property
     def is_at_rest(self) -> bool:
-        """Returns whether nothing of this user is under way."""
+        """Returns whether this user has no connection, stream or costly request."""
         return not (self._streams or self._waiting or self._held)
 
-    # --- events, bytes and time -------------------------------------------------------------------
+    # --- requests, bytes and time -----------------------------------------------------------------
 
     def count_request(self) -> None:
-        """Counts an HTTP request. Raises Refused if the user has taken too much."""
+        """Counts an HTTP request. Raises Refused if the user is over a limit."""
         wait = self._requests.take(_now())
         if wait:
             raise _too_much(wait, _MANY_REQUESTS)
         self.check()
 
     def check(self) -> None:
-        """Raises Refused while the user has used more bytes or time than their part."""
+        """Raises Refused while the user is over the limit of bytes or of processor time."""
         wait, why = self.debt()
         if wait:
             raise _too_much(wait, why)
 
     def debt(self) -> tuple[float, str]:
-        """Returns the seconds until the user may go on, and why; 0 if they may now."""
+        """Returns the seconds until the user may continue, and the reason; 0 if they may now."""
         if self.is_limited:
             now = _now()
             for bucket, why in ((self._bytes, _MANY_BYTES), (self._work, _MUCH_WORK)):
@@ -89,7 +90,7 @@ class Share:
         self.count_bytes(len(text) if text.isascii() else len(text.encode(errors="replace")))
 
     def metered(self, receive: Receive) -> Receive:
-        """Returns `receive` with the body of the request counted piece by piece. It raises Refused above the limit.
+        """Returns a `receive` that counts each piece of a body, and raises Refused above the limit.
 
         So a user who sends many bodies at once holds no more memory than `bytes_at_once`.
         """
@@ -106,17 +107,17 @@ class Share:
         return receive_metered
 
     async def timed(self, work: Coroutine[Any, Any, T]) -> T:
-        """Awaits a coroutine, and counts the processor time that it takes of the event loop."""
+        """Awaits a coroutine, and counts the processor time that it uses on the event loop."""
         return await (_Timed(work, self._count_work) if self.is_limited else work)
 
     def _count_work(self, seconds: float) -> None:
         self._work.charge(_now(), seconds)
 
-    # --- places -----------------------------------------------------------------------------------
+    # --- connections, streams and costly requests -------------------------------------------------
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the share in memory, so that a user never has two."""
+        """Keeps the share in memory, so that a user never has two shares."""
         self._held += 1
         try:
             yield
@@ -127,7 +128,10 @@ class Share:
     def stream(self) -> Iterator[None]:
         """Counts one stream of changes. Raises Refused if the user has too many."""
         if self.is_limited and self._streams >= self._most_streams:
-            said = f"This user has {self._streams} streams of changes, and may have no more (max_streams_per_user)."
+            said = (
+                f"This user has {self._streams} streams of changes, and may have no more"
+                " (max_streams_per_user)."
+            )
             raise Refused("RATE_LIMITED", f"{said} Close one of them.", retry_after=_SOON)
         self._streams += 1
         try:
@@ -137,9 +141,9 @@ class Share:
 
     @asynccontextmanager
     async def costly(self) -> AsyncIterator[None]:
-        """Limits how many costly requests run at once: searches, exports and forks. A few more wait.
+        """Limits how many costly requests run at once: searches, exports and forks.
 
-        Raises Refused if too many wait already.
+        A few more wait in a queue. Raises Refused if the queue is full.
         """
         if not self.is_limited:
             yield
@@ -181,7 +185,7 @@ class Shares:
         return share
 
     def _forget(self) -> None:
-        """Forgets the users of whom nothing is under way; their buckets are full again soon."""
+        """Removes the shares of inactive users; their buckets would be full again soon."""
         busy = {name: share for name, share in self._shares.items() if not share.is_at_rest}
         self._shares = busy
         self._most = max(_KEPT, 2 * len(busy))
@@ -190,7 +194,7 @@ class Shares:
 class _Timed(Generator[Any, None, T]):
     """Runs a coroutine step by step and reports the processor time of each step.
 
-    Between two steps the coroutine waits, and the event loop works for others.
+    Between two steps the coroutine waits, and the event loop runs other tasks.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T], report: Callable[[float], None]) -> None:

@@ -1,1 +1,1 @@
-"""The HTTP interface: its routes, requests and responses, and the files of the page."""
+"""The HTTP interface: routes, requests and responses, errors, and the files of the page."""

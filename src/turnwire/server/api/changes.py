@@ -1,4 +1,4 @@
-"""Which conversations have changed: for lists, and for the inbox, that look again only then."""
+"""Streams the ids of changed conversations, so that lists and the inbox need not poll."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Listener", "News", "changes"]
 
-_TOGETHER = 0.05  # seconds: what happens within them is told at once
-_LASTS = 300.0  # seconds, then whoever listens has to show again who they are
+_TOGETHER = 0.05  # seconds in which changes are collected into one event
+_LASTS = 300.0  # seconds of a stream; then the client has to authenticate again
 
 
 class News:
-    """Tells listeners which conversations have changed.
+    """Notifies listeners of conversations that have changed.
 
-    The engine tells of a change with the user of its conversation. So a change costs nothing for listeners
-    who may not see it, and the store is not read for it.
+    The engine reports each change with the user of the conversation. So a change costs nothing for
+    listeners that may not see it, and the store is not read.
     """
 
     def __init__(self) -> None:
-        self._listeners: dict[str | None, set[Listener]] = {}  # by user; none: the owner's
+        self._listeners: dict[str | None, set[Listener]] = {}  # by user; None is the owner
 
     def tell(self, conversation_id: str, user: str | None) -> None:
-        """This user's conversation has changed, or is gone. The owner of the data hears of all."""
+        """Notifies the listeners of this user and of the owner that a conversation has changed."""
         for name in {None, user}:
             for listener in self._listeners.get(name, ()):
                 listener.changed.add(conversation_id)
                 listener.news.set()
 
     def add(self, listener: Listener) -> None:
-        """They are told, until they are removed."""
+        """Adds a listener, which is notified until it is removed."""
         self._listeners.setdefault(listener.who.user, set()).add(listener)
 
     def remove(self, listener: Listener) -> None:
-        """They have gone."""
+        """Removes a listener."""
         name = listener.who.user
         self._listeners.get(name, set()).discard(listener)
         if not self._listeners.get(name):
@@ -56,7 +56,7 @@ class News:
 
 
 class Listener:
-    """Somebody who is told; like everyone who is connected, they may have to go."""
+    """One stream of changes. The hub can close it like any connection."""
 
     conversation_id = None
 
@@ -64,14 +64,17 @@ class Listener:
         self.who = who
         self.gone = asyncio.Event()
         self.is_over = False
-        self.changed: set[str] = set()  # conversations that they may see
+        self.changed: set[str] = set()  # conversations that the user may see
         self.news = asyncio.Event()
 
     def tick(self) -> None:
-        """Signs of life have a rhythm of their own here."""
+        """Does nothing: the stream sends its own heartbeats."""
 
     def close(self, code: int, error: Refused | None = None) -> None:
-        """The stream ends; who comes again is told why they are not let in."""
+        """Ends the stream.
+
+        If the user has lost access, the next request is refused with the reason.
+        """
         self.is_over = True
         self.news.set()
 
@@ -85,7 +88,7 @@ async def changes(service: Service, request: Request, who: Who) -> Response:
 
 
 class _Stream(StreamingResponse):
-    """What a listener is told. They have a place among all who are connected, from the first moment."""
+    """The response with the events of a listener. Holds a place in the hub until it ends."""
 
     def __init__(self, service: Service, listener: Listener, held: ExitStack, seat: Seat) -> None:
         headers = {**SAFE_HEADERS, "X-Accel-Buffering": "no"}
@@ -111,7 +114,7 @@ class _Stream(StreamingResponse):
 async def _told(service: Service, listener: Listener) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop()
     until = clock.time() + _LASTS
-    # Who comes back may have missed something: the first event is about everything.
+    # A client that reconnects may have missed changes, so the first event means all conversations.
     yield b'retry: 1000\ndata: {"conversations":null}\n\n'
     while not listener.is_over and (left := until - clock.time()) > 0:
         heard = False

@@ -1,4 +1,4 @@
-"""The agent of a conversation over HTTP: what can be asked of it beside the talk."""
+"""HTTP handlers for the agent of a conversation: controls, models, commands, MCP, rewind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["commands", "context", "control", "mcp", "models", "rewind"]
 
 
 class RewindJson(Struct, frozen=True, forbid_unknown_fields=True):
-    """Before which message the files are to be as they were."""
+    """The body of a rewind: the message before which files are restored."""
 
     message_sequence: Annotated[int, Meta(ge=1)]
     dry_run: bool = False
@@ -32,7 +32,7 @@ class RewindJson(Struct, frozen=True, forbid_unknown_fields=True):
 
 async def control(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations/{id}/control"""
-    await service.talk(request.path_params["id"], who)  # before anything is said about the body
+    await service.talk(request.path_params["id"], who)  # checks access before the body
     asked: AgentControl = await read_json(
         request,
         AgentControl,  # type: ignore[arg-type]  # a union is no type, but msgspec reads it

@@ -1,4 +1,4 @@
-"""Conversations over HTTP: begun, listed, changed, deleted, read and exported."""
+"""HTTP handlers for conversations: create, list, change, delete, fork, read and export."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ __all__ = [
     "show",
 ]
 
-_MOST = 500  # in one answer
+_MOST = 500  # maximum items in a response
 _PIECE = 16 * 1024  # bytes of an export that are sent together
 _MOST_IN_NAME = 60  # characters of a title in the name of a file
 
 
 class ForkedFrom(Struct, frozen=True):
-    """Where a conversation has its beginning from."""
+    """The conversation that a fork was made from."""
 
     id: str
-    at_sequence: int  # the last entry that both have
+    at_sequence: int  # the last entry that both conversations share
 
 
 class ConversationJson(Struct, frozen=True, omit_defaults=True):
-    """A conversation, as programs get it."""
+    """A conversation in a response."""
 
     id: str
     agent: str
@@ -77,21 +77,21 @@ class ConversationJson(Struct, frozen=True, omit_defaults=True):
     head: int
     status: Status
     title: str | None = None
-    user: str | None = None  # whose it is; absent: the owner's of the data
+    user: str | None = None  # absent if it belongs to the owner of the data
     cwd: str | None = None
     archived: bool = False
-    forked_from: ForkedFrom | None = None  # absent: it began by itself
+    forked_from: ForkedFrom | None = None  # absent if it is no fork
 
 
 class ForkJson(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to fork, and what the new conversation is called."""
+    """The body of a fork: its last entry, and its title."""
 
-    at_sequence: Annotated[int, Meta(ge=0, lt=1 << 53)] | None = None  # none: as far as it is whole
-    title: str | None = None  # none: as the other one
+    at_sequence: Annotated[int, Meta(ge=0, lt=1 << 53)] | None = None  # None: the latest fork point
+    title: str | None = None  # None: that of the original
 
 
 class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change; what is absent stays."""
+    """The body of a change. Absent fields stay as they are."""
 
     title: str | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
@@ -101,7 +101,10 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
-    """As it is: one whose process was killed seems to run, and does not."""
+    """Returns a conversation for a response.
+
+    A turn whose process was killed is not shown as running.
+    """
     state = as_it_is(row, service.engine.clock.now(), has_died)
     return ConversationJson(
         row.conversation_id,
@@ -182,7 +185,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
-        service.news.tell(talk.id, talk.row.user)  # at once: an agent may take its time to end
+        service.news.tell(talk.id, talk.row.user)  # before the agent ends, which may take long
         if wanted.archived:
             service.cut(talk.id)
             await service.engine.end(talk.id, reason="archived")
@@ -204,12 +207,12 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
 
 
 async def messages(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/conversations/{id}/messages: each as the payload of a message.replay."""
+    """GET /api/conversations/{id}/messages: each item is the payload of a message.replay."""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     after = number(request, "after", 0) or 0
     before = number(request, "before", None)
     limit = number(request, "limit", 50, least=1, most=_MOST) or 50
-    # Without `after` the newest are wanted: those that a client with a tail puts before its own.
+    # Without `after` the newest entries: a client that opened with a tail puts them before its own.
     newest = word(request, "after") is None
     found = await service.store.entries(
         talk.id, after=after, before=before, limit=limit, newest=newest, size=MOST_PAGE
@@ -222,7 +225,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
         lambda each: f.Replay(_number_of(each), as_frame(each, talk.id)),  # type: ignore[arg-type]
         head=head,
         epoch=epoch,
-        # A page may end before its limit, so its length does not tell.
+        # The size limit may end a page before `limit`, so its length does not show this.
         has_more=bool(found) and (found[0].sequence > 1 if newest else found[-1].sequence < last),
     )
 
@@ -230,7 +233,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
 async def _with_ends(
     service: Service, conversation_id: str, found: list[StoredEntry]
 ) -> list[LogItem]:
-    """Returns the entries with the ends of the turns that ended among them, as a replay has them."""
+    """Returns the entries, with the ends of the turns that ended among them, as in a replay."""
     if not found:
         return []
     first, last = found[0].sequence, found[-1].sequence
@@ -243,7 +246,7 @@ def _number_of(item: LogItem) -> int | None:
 
 
 async def export(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/conversations/{id}/export: what `turnwire import` reads, or what people read."""
+    """GET /api/conversations/{id}/export: JSON lines for `turnwire import`, or Markdown."""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     form = word(request, "format") or "jsonl"
     if form not in _EXPORTS:
@@ -259,7 +262,7 @@ async def export(service: Service, request: Request, who: Who) -> Response:
 
 
 class _Export(StreamingResponse):
-    """An export that has its turn at something costly until it is sent."""
+    """The response with an export. It counts as a costly request until it is sent."""
 
     def __init__(
         self,
@@ -277,7 +280,7 @@ class _Export(StreamingResponse):
 
 
 async def _counted(pieces: AsyncIterator[bytes], share: Share) -> AsyncIterator[bytes]:
-    """The same pieces; the time that it takes to make them is counted."""
+    """Yields the same pieces, and counts the processor time that making them takes."""
 
     async def following() -> bytes | None:
         return await anext(pieces, None)
@@ -287,8 +290,8 @@ async def _counted(pieces: AsyncIterator[bytes], share: Share) -> AsyncIterator[
 
 
 def _attachment(title: str | None, ending: str) -> str:
-    """The header that names a file: by its title, for browsers old and new (RFC 6266)."""
-    # What no file system takes, and what cannot be seen, goes.
+    """Returns the header with a file name made of the title, for all browsers (RFC 6266)."""
+    # Removes invisible characters, and those that file systems do not allow.
     seen = "".join(each if each.isprintable() else " " for each in title or "")
     name = (
         " ".join(re.sub(r'[/\\:*?"<>|%]', " ", seen).split())
@@ -311,7 +314,7 @@ async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
 
 
 async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
-    from turnwire.engine.export.markdown import markdown_of  # only for those who want one
+    from turnwire.engine.export.markdown import markdown_of  # loaded only if it is used
 
     texts = markdown_of(store, row)
     async for piece in _together(text.encode(errors="replace") async for text in texts):
@@ -319,7 +322,7 @@ async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
 
 
 async def _together(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Lines in pieces that are worth being sent, and small enough for a client that reads slowly."""
+    """Joins lines into pieces: not too small to be sent, not too large for a slow client."""
     waiting: list[bytes] = []
     size = 0
     async for line in lines:
@@ -334,7 +337,7 @@ async def _together(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 _Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
 
-# By `format`: what writes it, its type, and how the name of the file ends.
+# By `format`: the writer, the media type, and the suffix of the file name.
 _EXPORTS: dict[str, tuple[_Write, str, str]] = {
     "jsonl": (_lines, "application/x-ndjson", "jsonl"),
     "markdown": (_markdown, "text/markdown; charset=utf-8", "md"),

@@ -1,7 +1,7 @@
-"""Pages from elsewhere: a browser lets them read an answer only if the answer names them.
+"""CORS: the headers that let pages of other origins use the HTTP interface.
 
-Which ones may is the gate's to say; here is how a browser is told. A page that is not named can
-read nothing, and what it may not send without asking first, the browser does not send.
+The gate decides which origins are allowed. A browser lets a page of another origin read a response
+only if the response names that origin, and sends other than simple requests only after a preflight.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ _ALLOWED = {
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks what a page may do, before it does it."""
+    """Returns whether a request is a preflight of a browser."""
     asked = header(scope, b"access-control-request-method")
     return scope["method"] == "OPTIONS" and asked is not None
 
 
 def preflight_answer() -> Response:
-    """What a page on the list may do; whether it also has a key is seen when it does it."""
+    """Returns the response to a preflight of an allowed page.
+
+    The request itself is authenticated.
+    """
     return Response(status_code=204, headers={**SAFE_HEADERS, **_ALLOWED})
 
 
 def telling(page: str | None, send: Send) -> Send:
-    """The same `send`, whose answers name this page: itself, never all, as it may have a cookie."""
+    """Returns a `send` that names the allowed origin in responses. `*` is invalid with cookies."""
 
     async def tell(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            headers.add_vary_header("Origin")  # whatever keeps an answer keeps one for each page
+            headers.add_vary_header("Origin")  # caches keep one response for each origin
             if page is not None:
                 headers["Access-Control-Allow-Origin"] = page
                 headers["Access-Control-Allow-Credentials"] = "true"

@@ -1,4 +1,4 @@
-"""The rest of the HTTP interface: the inbox, search, agents, blobs, tickets and the audit trail."""
+"""HTTP handlers for the inbox, search, agents, budget, blobs, tickets and the audit trail."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ __all__ = [
     "ticket",
 ]
 
-# What a browser may show; it has to save everything else.
+# Media types that a browser may show. It has to save blobs of all other types.
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 async def budget(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/budget: what this user may spend, and has spent."""
+    """GET /api/budget: the budget of this user, and what is spent of it."""
     found = await service.engine.budget_of(who.user)
     period = service.settings.budget_period
     said = None if found is None else {"period": period, **to_builtins(found)}
@@ -60,7 +60,7 @@ async def inbox(service: Service, request: Request, who: Who) -> Response:
 
 
 async def answer(service: Service, request: Request, who: Who) -> Response:
-    """POST /api/inbox/{item}/answer: the payload of the frame that would answer it."""
+    """POST /api/inbox/{item}/answer: the body is the payload of the answering frame."""
     name = request.path_params["item"]
     item = await service.store.inbox_item(name, user=who.user)
     if item is None:
@@ -85,7 +85,7 @@ async def search(service: Service, request: Request, who: Who) -> Response:
     """GET /api/search?q="""
     words = word(request, "q")
     if words is None:
-        raise Refused("INVALID_PAYLOAD", "Say what to look for: ?q=words")
+        raise Refused("INVALID_PAYLOAD", "The words to search for are missing: ?q=words")
     limit = number(request, "limit", 50, least=1, most=500) or 50
     async with service.shares.of(who).costly():
         hits = await service.store.search(words, user=who.user, limit=limit)
@@ -114,13 +114,13 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
     """POST /api/blobs"""
     mime_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not is_concrete(mime_type):
-        raise Refused("INVALID_FORMAT", "Say what it is, in Content-Type: image/png, ...")
+        raise Refused("INVALID_FORMAT", "Send the media type as Content-Type: image/png, ...")
     about = word(request, "conversation")
     if about is not None:
         await service.talk(about, who)
     data = await read_body(request, service.settings.max_blob_bytes, "max_blob_bytes")
     if not data:
-        raise Refused("INVALID_PAYLOAD", "There is nothing in it.")
+        raise Refused("INVALID_PAYLOAD", "The body is empty.")
     mime_type = true_type(mime_type, data) or mime_type
     blob_id = service.engine.new_id()
     at = iso(service.engine.clock.now())
@@ -153,13 +153,13 @@ async def get_blob(service: Service, request: Request, who: Who) -> Response:
 
 
 async def ticket(service: Service, request: Request, who: Who) -> Response:
-    """POST /api/tickets: for one WebSocket, within a minute."""
+    """POST /api/tickets: creates a ticket for one WebSocket, valid for a minute."""
     given, expires = await service.keys.ticket(who)
     return json_answer({"ticket": given, "expires_at": iso(expires)}, 201)
 
 
 async def audit(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/audit: the owner sees all of it, others that of their own conversations."""
+    """GET /api/audit: all rows for the owner, rows of one own conversation for other users."""
     about = word(request, "conversation")
     if about is not None and who.user is not None:
         await service.talk(about, who, closed=True)

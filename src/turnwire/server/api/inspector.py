@@ -1,4 +1,4 @@
-"""One entry of the log in its layers, from what the agent said to what clients get."""
+"""HTTP handler for one log entry in its layers: the agent's line, events, entry and frame."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ async def layers(service: Service, request: Request, who: Who) -> Response:
 
 
 def _events(raw: bytes) -> list[Any]:
-    """What the dialect makes of it. An agent that speaks another one has none here."""
-    from turnwire.dialects import claude  # only for those who look
+    """Returns the events of a raw line of Claude; none for lines of other agents."""
+    from turnwire.dialects import claude  # loaded only if it is used
 
     lines = [line for line in claude.read([raw]) if isinstance(line, claude.Line)]
     adapter = claude.ClaudeStreamAdapter()
@@ -51,5 +51,5 @@ def _events(raw: bytes) -> list[Any]:
 
 
 def _without_raw(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-    """It stands beside the event already."""
+    """Returns the event without `raw`, which the response has already."""
     return structs.replace(event, raw=UNSET) if hasattr(event, "raw") else event

@@ -1,4 +1,4 @@
-"""The page: its files, which are built from `web/` and come with the package."""
+"""Serves the files of the page, which are built from `web/` and are part of the package."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from turnwire.server.service import Service
 
 __all__ = ["PAGES", "asset", "notice", "page"]
 
-# Every address that a person can have in the browser. The page knows what is there.
+# Every address of the page in a browser. The page's own router shows the right view.
 PAGES = ["/", "/new", "/inbox", "/search", "/c/{id}", "/enter"]
 
-_BUILT = Path(__file__).parent.parent / "web"
+_BUILT = Path(__file__).parents[2] / "web"
 
-# Nothing but what this server itself gives, and nothing inline: neither a script, nor a style, nor
-# markup as text (trusted types). Pictures of a person's own that are not sent yet are `blob:`.
+# Allows only resources of this server, and nothing inline: no scripts, no styles, no markup from
+# strings (trusted types). Pictures that a person has chosen but not sent yet are `blob:`.
 _POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -52,16 +52,19 @@ _ASSET_HEADERS = {
 }
 
 
-# Tells the page that users sign in to the application that it is a part of.
+# Tells the page that users sign in to the surrounding application.
 _OF_APPLICATION = '<meta name="turnwire-sign-in" content="application">'
 
 
 async def page(service: Service, request: Request) -> Response:
-    """GET /, and wherever else the page is. It holds nothing: what it shows it has to ask for."""
+    """GET / and the other addresses of the page.
+
+    The page has no data; it loads them over the API.
+    """
     index, root = _index(), request.scope.get("root_path", "")
     if index is None:
         said = (
-            "This copy was made without the page. Talk to an agent from a terminal: turnwire chat"
+            "This copy was built without the page. Talk to an agent from a terminal: turnwire chat"
         )
         return notice(root, "Turnwire", said, 200)
     base = html.escape(f"{root}/")
@@ -73,7 +76,7 @@ async def page(service: Service, request: Request) -> Response:
 
 async def asset(service: Service, request: Request) -> Response:
     """GET /assets/{name}"""
-    assets = await asyncio.to_thread(_assets)  # the first time they are packed, which takes long
+    assets = await asyncio.to_thread(_assets)  # the first call compresses them, which takes long
     found = assets.get(request.path_params["name"])
     if found is None:
         return not_found("There is no such file. Load the page again.")
@@ -84,7 +87,7 @@ async def asset(service: Service, request: Request) -> Response:
 
 
 def notice(root: str, title: str, said: str, status: int) -> Response:
-    """A few words instead of the page, and as it looks."""
+    """Returns a short text as HTML, in the style of the page."""
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<base href="{html.escape(root)}/">'
@@ -98,7 +101,7 @@ def notice(root: str, title: str, said: str, status: int) -> Response:
 
 
 def _style() -> str:
-    """How the page looks; nothing, in a copy without it."""
+    """Returns the links to the styles of the page; empty in a copy without the page."""
     return "".join(re.findall(r'<link rel="(?:icon|stylesheet)"[^>]*>', _index() or ""))
 
 
@@ -115,7 +118,10 @@ def _index() -> str | None:
 
 @cache
 def _assets() -> dict[str, tuple[bytes, bytes | None, str]]:
-    """Every file by its name, as it is and packed. Whatever else there is on disk is not here."""
+    """Returns every asset by its name, plain and compressed.
+
+    No other file on disk can be requested.
+    """
     found = {}
     for file in sorted((_BUILT / "assets").glob("*")):
         plain = file.read_bytes()

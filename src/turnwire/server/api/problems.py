@@ -1,4 +1,4 @@
-"""What went wrong, as the frame or the answer that says so."""
+"""Turns errors into refusals, error frames and bodies of HTTP responses."""
 
 from __future__ import annotations
 
@@ -48,47 +48,47 @@ STATUS: dict[str, int] = {
 }
 
 
-# What to do, where an answer to a request cannot speak of frames and connections.
+# What to do after an error, for HTTP: the usual texts are about frames and connections.
 _OVER_HTTP: dict[str, str] = {
-    "UNAUTHORIZED": "Send a token as Authorization: Bearer, or come in with a link.",
-    "FORBIDDEN": "Do what the message says, or ask whoever runs this server.",
+    "UNAUTHORIZED": "Send a token as Authorization: Bearer, or sign in with a link.",
+    "FORBIDDEN": "Do what the message says, or ask the operator of this server.",
     "RATE_LIMITED": "Wait for data.retry_after seconds, then send the same request again.",
-    "INVALID_FORMAT": "Mend the request as the message says.",
-    "PAYLOAD_TOO_LARGE": "Send less; the message says how much there may be.",
+    "INVALID_FORMAT": "Correct the request as the message says.",
+    "PAYLOAD_TOO_LARGE": "Send less; the message says the limit.",
     "NOT_SUPPORTED": "Look at what the agent can do: GET /api/agents lists it.",
     "QUEUE_ITEM_NOT_FOUND": "Look at the queue: the conversation's status has it.",
-    "INVALID_QUESTION_ID": "Look at the inbox: GET /api/inbox lists what waits.",
-    "NO_PENDING_INPUT": "Look at the inbox: GET /api/inbox lists what waits.",
-    "DUPLICATE_INPUT_RESPONSE": "Leave it: the first answer counts, and the messages show it.",
-    "INPUT_TIMEOUT": "Say it in the conversation, if it still matters.",
-    "CONVERSATION_INTERRUPTED": "Say something in the conversation to go on.",
+    "INVALID_QUESTION_ID": "Look at the inbox: GET /api/inbox lists the open requests.",
+    "NO_PENDING_INPUT": "Look at the inbox: GET /api/inbox lists the open requests.",
+    "DUPLICATE_INPUT_RESPONSE": "Do nothing: the first answer counts, and the messages show it.",
+    "INPUT_TIMEOUT": "Send it as a message to the conversation, if it still matters.",
+    "CONVERSATION_INTERRUPTED": "Send a message to the conversation to go on.",
     "HEARTBEAT_TIMEOUT": "Send the same request again.",
     "PROTOCOL_VERSION_UNSUPPORTED": "Use an address of docs/http.md.",
     "STORAGE_UNAVAILABLE": "Send the same request again.",
-    "INTERNAL_ERROR": "Send the same request again; report it if it stays.",
+    "INTERNAL_ERROR": "Send the same request again; report the error if it occurs again.",
 }
 
 
 def refusal_of(error: TurnwireError) -> Refused:
-    """The same as one of the protocol's codes."""
+    """Returns the refusal for an error, with a code of the protocol."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, Owned):
         owner = error.data.get("owner", "another process")
-        said = f"{owner} works on this conversation. Send it there, or wait until it has ended."
+        said = f"{owner} runs this conversation. Send it to that process, or wait until it ends."
         return Refused("STORAGE_UNAVAILABLE", said)
     code = error.code if error.code in ERRORS else "INTERNAL_ERROR"
-    return Refused(code, error.message)  # type: ignore[arg-type]  # just looked
+    return Refused(code, error.message)  # type: ignore[arg-type]  # it is in ERRORS
 
 
 def error_frame(
     refused: Refused, conversation_id: str, now: str, client_message_id: str | None = None
 ) -> f.SessionError:
-    """A refusal, as a client is told."""
+    """Returns the error frame for a refusal."""
     data = {key: value for key, value in refused.data.items() if key != "client_message_id"}
     own_id = client_message_id or refused.data.get("client_message_id")
     if own_id is not None and len(own_id) > MOST_ID:
-        own_id = None  # that is what is wrong with it, and it may be a megabyte
+        own_id = None  # refused because of its length, so it is not sent back
     payload = p.ErrorPayload(
         refused.code,
         refused.message,
@@ -101,7 +101,7 @@ def error_frame(
 
 
 def error_body(refused: Refused) -> bytes:
-    """The same in the answer to an HTTP request."""
+    """Returns the body of the HTTP response for a refusal."""
     body: dict[str, Any] = {
         "code": refused.code,
         "message": refused.message,

@@ -1,4 +1,4 @@
-"""Requests and answers of the HTTP interface: read strictly, written once, safe in a browser."""
+"""Reads and validates HTTP requests, and makes JSON responses with safe headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-# No page may show what comes from here, guess its type, or keep it.
+# Pages may not embed a response, and browsers may not guess its type or cache it.
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -42,19 +42,19 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-_CHUNK = 32 * 1024  # bytes of a long answer that are written to the socket at once
+_CHUNK = 32 * 1024  # bytes of a long response that are written to the socket at once
 _encode = msgspec.json.Encoder().encode
 
 
 def json_answer(value: Any, status: int = 200) -> Response:
-    """This, as JSON."""
+    """Returns a response with a value as JSON."""
     return Response(_encode(value), status, SAFE_HEADERS, "application/json")
 
 
 async def json_list(name: str, items: list[T], form: Callable[[T], Any], **more: Any) -> Response:
-    """An object with a list under this name and `more` behind it. Long lists are made and sent in slices.
+    """Returns a response with a list under this name, and the fields of `more`.
 
-    Takes the items out of their list.
+    Long lists are encoded and sent in slices. Removes the items from the given list.
     """
     parts = await mapped_in_slices(lambda item: _encode(form(item)), items)
     begin, rest = b'{"%s":[' % name.encode(), _encode(more)[1:]
@@ -64,7 +64,7 @@ async def json_list(name: str, items: list[T], form: Callable[[T], Any], **more:
 
 
 def _separated(parts: list[bytes]) -> Iterator[bytes]:
-    """Yields the parts with a comma between them, joined to chunks that a socket takes at once."""
+    """Yields the parts with a comma between them, joined into chunks for one write each."""
     chunk: list[bytes] = []
     size = 0
     for number, part in enumerate(parts):
@@ -77,7 +77,7 @@ def _separated(parts: list[bytes]) -> Iterator[bytes]:
 
 
 class _LongAnswer(Response):
-    """JSON in chunks, which are sent in slices of the event loop."""
+    """A response with JSON in chunks, which lets the event loop run between them."""
 
     def __init__(self, chunks: Iterable[bytes], size: int) -> None:
         super().__init__(None, 200, SAFE_HEADERS, "application/json")
@@ -85,7 +85,7 @@ class _LongAnswer(Response):
         self.headers["Content-Length"] = str(size)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends it."""
+        """Sends the response."""
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         work = LongWork()
@@ -97,7 +97,7 @@ class _LongAnswer(Response):
 
 
 def problem(refused: Refused) -> Response:
-    """Why not."""
+    """Returns the response for a refusal."""
     headers = dict(SAFE_HEADERS)
     if refused.code == "UNAUTHORIZED":
         headers["WWW-Authenticate"] = "Bearer"
@@ -108,14 +108,14 @@ def problem(refused: Refused) -> Response:
 
 
 def not_found(message: str) -> Response:
-    """There is no such thing, or not for this user."""
+    """Returns a 404 response: it does not exist, or this user may not see it."""
     return json_answer(_error("NOT_FOUND", message, "Check the address: see docs/http.md."), 404)
 
 
 def not_allowed(method: str, there: list[str]) -> Response:
-    """There is such a thing, but that cannot be done with it."""
+    """Returns a 405 response: the address exists, but has no such method."""
     known = ", ".join(there)
-    said = f"{method} cannot be done at this address. There is: {known}."
+    said = f"This address has no method {method}. It has: {known}."
     step = "Use one of the methods that the message names."
     answer = json_answer(_error("METHOD_NOT_ALLOWED", said, step), 405)
     answer.headers["Allow"] = known
@@ -123,15 +123,15 @@ def not_allowed(method: str, there: list[str]) -> Response:
 
 
 def _error(code: str, message: str, what_to_do: str) -> dict[str, Any]:
-    """What only an address can be told, in the same form as the protocol's errors."""
+    """Returns an error that only HTTP has, in the same form as the errors of the protocol."""
     told = {"code": code, "message": message, "retryable": False, "what_to_do": what_to_do}
     return {"error": told}
 
 
 async def read_body(request: Request, most: int, setting: str, instead: str = "") -> bytes:
-    """All of it, unless it is too much: then what to do `instead`. Raises Refused.
+    """Returns the body of a request. Raises Refused if it has more than `most` bytes.
 
-    `setting`: the name of the one that says how much is too much.
+    `setting` is the name of that limit. `instead` is added to the message: what to do instead.
     """
     said = f"No more than {most} bytes ({setting}). {instead}".rstrip()
     too_much = Refused("PAYLOAD_TOO_LARGE", said, max_bytes=most)
@@ -150,8 +150,8 @@ async def read_body(request: Request, most: int, setting: str, instead: str = ""
 
 
 async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
-    """The body, which must be JSON of this kind. Raises Refused."""
-    # A page from elsewhere can send a form without being asked, but nothing that says it is JSON.
+    """Returns the body of a request, decoded as JSON of this type. Raises Refused."""
+    # A page of another origin can send a form without a preflight, but not this content type.
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
     raw = await read_body(
@@ -174,7 +174,10 @@ async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
 def number(
     request: Request, name: str, usual: int | None, *, least: int = 0, most: int = 10**18
 ) -> int | None:
-    """A number in the address. Raises Refused if it is none, or comes twice."""
+    """Returns a number from the query, or `usual` if it is absent.
+
+    Raises Refused if it is invalid.
+    """
     given = word(request, name)
     if given is None:
         return usual
@@ -186,8 +189,11 @@ def number(
 
 
 def word(request: Request, name: str) -> str | None:
-    """A parameter of the address. Raises Refused if it comes twice."""
+    """Returns a parameter of the query, or None if it is absent.
+
+    Raises Refused if it is repeated.
+    """
     given = request.query_params.getlist(name)
     if len(given) > 1:
-        raise Refused("INVALID_PAYLOAD", f"`{name}` comes twice.")
+        raise Refused("INVALID_PAYLOAD", f"`{name}` is given twice.")
     return given[0] if given else None

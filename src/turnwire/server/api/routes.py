@@ -1,4 +1,4 @@
-"""The HTTP interface: its addresses, and the door that every request goes through."""
+"""The routes of the HTTP interface, and the checks that every request has to pass."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _log = logging.getLogger("turnwire")
 _Handler: TypeAlias = Callable[[Service, Request], Awaitable[Response]]
 _Guarded: TypeAlias = Callable[[Service, Request, Who], Coroutine[Any, Any, Response]]
 
-_HOST = "turnwire.host"  # in a scope: the name that the request calls us by
+_HOST = "turnwire.host"  # key in a scope: the checked Host of the request
 
-# Every address for those who are let in: the path, the method and what it does.
+# Every address for authenticated users: the path, the method and the handler.
 API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations", "POST", conversations.create),
     ("/api/conversations", "GET", conversations.list_all),
@@ -68,12 +68,12 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/audit", "GET", inbox_search_blobs.audit),
 ]
 
-_MOST_PARAMETERS = 100  # of an address: to parse thousands takes long
+_MOST_PARAMETERS = 100  # maximum in a query: parsing thousands takes long
 _PAGE_SECONDS = 30 * 24 * 3600
 
 
 def make_router(service: Service) -> Door:
-    """All addresses of one server."""
+    """Returns the ASGI application with all addresses of one server."""
     by_path: dict[str, dict[str, _Handler]] = {}
     for path, method, guarded in API:
         by_path.setdefault(path, {})[method] = _guarded(guarded)
@@ -84,7 +84,7 @@ def make_router(service: Service) -> Door:
 
 
 class Door:
-    """What every request goes through, wherever it wants to go: it has to call us by our name."""
+    """Checks the Host and Origin of every HTTP request, before it is routed."""
 
     def __init__(self, service: Service, inside: Router) -> None:
         self._service = service
@@ -111,7 +111,7 @@ class Door:
 
 
 class _Place:
-    """One address, and what each method does there. Nothing that goes wrong there gets out."""
+    """The handlers of one address, by method. Every error becomes a response."""
 
     def __init__(self, service: Service, methods: dict[str, _Handler]) -> None:
         self._service = service
@@ -136,7 +136,7 @@ class _Place:
 
 
 def _guarded(handler: _Guarded) -> _Handler:
-    """For those who are let in. Nobody gets past this without being known."""
+    """Returns a handler that first authenticates the user and checks their limits."""
 
     async def handle(service: Service, request: Request) -> Response:
         who = await service.auth.who(dict(request.scope), request.scope[_HOST])
@@ -152,13 +152,13 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     said = "There is nothing at this address."
     headers = Headers(scope=scope)
     answer = not_found(said)
-    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person
-        answer = page.notice(scope.get("root_path", ""), "Not here", said, 404)
+    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person's browser
+        answer = page.notice(scope.get("root_path", ""), "Not found", said, 404)
     await answer(scope, receive, send)
 
 
 async def _health(service: Service, request: Request) -> Response:
-    """GET /healthz: the server answers, and for how long it could not at most."""
+    """GET /healthz: the server answers, and how long its longest pause was."""
     pause = round(service.watchdog.longest * 1000)
     return json_answer({"status": "ok", "longest_pause_ms": pause})
 
@@ -174,16 +174,16 @@ class _Entering(Struct, forbid_unknown_fields=True):
 
 
 async def _enter(service: Service, request: Request) -> Response:
-    """POST /enter: a link that was shown at the start becomes a cookie and a page key, once.
+    """POST /enter: exchanges a link for a cookie and a page key, once.
 
-    GET is the page, which does that: whatever looks at a link without being asked does not use it up.
+    GET serves the page, which sends the POST. So a program that only previews links uses none up.
     """
     host = request.scope[_HOST]
     service.gate.origin(request.scope, host, without=True)
     wish = await read_json(request, _Entering, service.settings)
     entered = await service.keys.enter(wish.link)
     if entered is None:
-        said = "This link was used, or its time is over. Make another: turnwire token link"
+        said = "This link was used or has expired. Make another: turnwire token link"
         raise Refused("FORBIDDEN", said)
     cookie, page_key, token = entered
     answer = json_answer({"page_key": page_key}, 201)
@@ -200,7 +200,7 @@ async def _enter(service: Service, request: Request) -> Response:
     return answer
 
 
-# Every address for anybody who calls us by our name.
+# Every address that needs no authentication.
 OPEN: list[tuple[str, str, _Handler]] = [
     ("/healthz", "GET", _health),
     ("/readyz", "GET", _ready),

@@ -1,1 +1,1 @@
-"""The RPC door: the same conversations, for front ends that speak the messages of Claude's SDK."""
+"""The RPC protocol: the same conversations, for front ends that use messages of Claude's SDK."""

@@ -1,4 +1,4 @@
-"""What an RPC client asks of a conversation, carried out as any other door's wishes are."""
+"""Carries out the calls and replies of an RPC client, as commands of protocol v2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "capabilities", "take_reply", "takes_long"]
 
-# What each method needs an agent to be able to do; none of the others needs anything.
+# The command that an agent has to support for a method. The other methods need `user.message`.
 _NEEDS = {
     "setModel": "session.set_model",
     "setPermissionMode": "session.set_permission_mode",
@@ -42,7 +42,7 @@ _NEEDS_CONTROL = {
 
 
 def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilities:
-    """What this client may ask for; little, of an agent that is not here."""
+    """Returns the methods and options of this user with an agent; few if the agent is unknown."""
     name = agent or service.usual_agent
     known = service.engine.agents.get(name)
     able = service.engine.capabilities(name, is_owner=who.is_owner)
@@ -57,7 +57,7 @@ def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilitie
 
 
 async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
-    """Carry a call out, and answer it. Raises Refused."""
+    """Carries out a call, and answers it. Raises Refused."""
     match call.params:
         case m.Query(prompt=prompt, client_message_id=own_id):
             await _query(call, prompt, own_id, stay, connection)
@@ -90,12 +90,12 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
 
 
 def takes_long(call: r.Call) -> bool:
-    """Whether it is the agent that answers."""
+    """Returns whether the call waits for the agent, which may take long."""
     return call.method == "rewindFiles" or call.method in _NEEDS_CONTROL
 
 
 def _control(call: r.Call) -> AgentControl:
-    """In the words of the other door."""
+    """Returns the control of protocol v2 for a call."""
     given = {"control": _NEEDS_CONTROL[call.method], **msgspec.to_builtins(call.params)}
     control: AgentControl = msgspec.convert(given, AgentControl)
     return control
@@ -108,7 +108,7 @@ async def _query(
     stay: Stay,
     connection: RpcConnection,
 ) -> None:
-    """It is answered before anybody sees what it leads to."""
+    """Sends a message to the conversation. The call is answered before the turn's first frame."""
 
     def accepted(answer: Answer) -> None:
         turn = connection.service.engine.running_turn(stay.talk.id)
@@ -126,7 +126,7 @@ async def _do(command: c.ClientFrame, stay: Stay, connection: RpcConnection) -> 
 
 
 def _sent(content: m.Content) -> c.SentContent:
-    """In the words of the other door, which checks them."""
+    """Returns the content in the types of protocol v2, whose command validates it."""
     if isinstance(content, m.GivenText):
         return c.SentText(content.text)
     match content.source:
@@ -139,13 +139,16 @@ def _sent(content: m.Content) -> c.SentContent:
 
 
 async def take_reply(reply: r.Reply, stay: Stay | None, connection: RpcConnection) -> None:
-    """A person has answered, here. Raises Refused if somebody was faster."""
+    """Takes the reply of a client to a question or a permission.
+
+    Raises Refused if it comes too late.
+    """
     request = stay.called(reply.id) if stay is not None else None
     if stay is None or request is None:
         said = "Nothing waits for this answer: it was taken back, was answered, or never asked."
         raise Refused("INVALID_QUESTION_ID", said)
     if reply.failed:
-        return  # then somebody else will, and this client keeps its chance
+        return  # another client may answer, and this one may still reply
     answer = r.read_reply(reply, request)
     command: c.ClientFrame
     if isinstance(answer, m.QuestionReply):

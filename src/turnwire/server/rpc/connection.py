@@ -1,4 +1,4 @@
-"""A client of the RPC door on its WebSocket: its calls, its streams, and the calls it gets."""
+"""A client of the RPC protocol on its WebSocket: its calls, its streams, and the server's calls."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ _HEARTBEAT = r.write(r.Heartbeat())
 
 
 def rpc_error(refused: Refused, method: str | None = None) -> Written:
-    """A refusal, as the answer to the call that it is about, if it is about one."""
+    """Returns an error answer. It has the id of the call that was refused, if there is one."""
     return Written(r.write(r.Answer(refused.data.get("id"), None, r.error_of(refused, method))))
 
 
 class RpcConnection(Client):
-    """Any number of conversations, one after the other."""
+    """One RPC client. It follows one conversation at a time, from `connect` to `disconnect`."""
 
     id_name = "id"
-    follows_at_once = False  # calls are answered before there is a conversation
+    follows_at_once = False  # calls are answered before the client connects to a conversation
 
     def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
         super().__init__(service, who, send, wire)
-        self._stay: Stay | None = None  # in a conversation
+        self._stay: Stay | None = None  # None outside of a conversation
         self._follower: RpcFollower | None = None
         self._is_written = False  # whether the audit trail has a row of this stay
-        self._answered: set[str] = set()  # of the calls that are carried out
+        self._answered: set[str] = set()  # ids of calls that are answered but still carried out
 
     def leave(self) -> None:
-        """Follow no longer."""
+        """Stops following the conversation."""
         stay, self._stay = self._stay, None
         if stay is None:
             return
@@ -71,13 +71,13 @@ class RpcConnection(Client):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be sent, and no conversation is being opened."""
+        """Returns whether no frame waits to be sent, and no conversation is being opened."""
         return super().is_idle and not (self._follower is not None and self._follower.is_opening)
 
     # --- calls ------------------------------------------------------------------------------------
 
     async def take(self, value: Any) -> None:
-        """Carry a call out and answer it, or take the answer to one of ours."""
+        """Carries out a call and answers it, or takes the reply to a call of the server."""
         frame = r.read_frame(value)
         if isinstance(frame, r.Call) and asking.takes_long(frame):
             self.do_beside(self._take(frame))
@@ -143,11 +143,11 @@ class RpcConnection(Client):
         return self._stay
 
     def answer(self, call_id: str, result: Any) -> None:
-        """The one answer to a call."""
+        """Sends the answer to a call."""
         self.put(call_id, Written(r.write(r.Answer(call_id, result, None))))
 
     def put(self, call_id: str, *frames: Written) -> None:
-        """The answer to a call, and what follows it at once."""
+        """Sends the answer to a call, and the frames that directly follow it."""
         self._answered.add(call_id)
         self.outlet.receive([*frames])
 
@@ -181,12 +181,12 @@ class RpcConnection(Client):
                 await self._open(stay, first)
             follower.let_go()
         except Gone:
-            pass  # reading will say so
+            pass  # the read loop notices it
         except Exception as error:
             if call_id not in self._answered and not isinstance(error, FollowAgain):
                 self.leave()
                 raise
-            # Only by connecting again can the client get the rest.
+            # The client has a part of the log, and gets the rest only if it reconnects.
             if not isinstance(error, TurnwireError):
                 self.end(Refused("INTERNAL_ERROR"))
                 raise
@@ -209,9 +209,10 @@ class RpcConnection(Client):
         return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
     async def _open(self, stay: Stay, first: AsyncIterator[Line]) -> None:
-        """The answer to `connect`, and everything that was missed.
+        """Sends the answer to `connect`, then the entries that the client has missed.
 
-        The answer waits until the log was read: if that fails, it is an error.
+        The answer is sent after the first read of the log: if the read fails, the answer is an
+        error.
         """
         opening: Opening | None = None
         async for line in first:
@@ -250,12 +251,12 @@ class RpcConnection(Client):
             "protocol": "rpc",
         }
 
-    # --- what it is told --------------------------------------------------------------------------
+    # --- frames for the client --------------------------------------------------------------------
 
     def error(self, refused: Refused) -> Written:
-        """A refusal, or the reason why it ends."""
+        """Returns a frame with a refusal, or with the reason why the connection ends."""
         return rpc_error(refused)
 
     def heartbeat(self) -> Written:
-        """A sign of life."""
+        """Returns a heartbeat frame."""
         return Written(_HEARTBEAT)

@@ -1,4 +1,4 @@
-"""Follows a conversation for one RPC client: each line becomes its frames, under the right ids."""
+"""Follows a conversation for one RPC client, and turns the projector's lines into its frames."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ __all__ = ["RpcFollower"]
 
 
 class RpcFollower:
-    """From `connect` to `disconnect`. While the conversation is being opened, what happens waits."""
+    """Follows from `connect` to `disconnect`. Lines wait while the conversation is being opened."""
 
     def __init__(
         self, outlet: Outlet, tell: Callable[[list[Line]], list[Written]], *, size: int
     ) -> None:
-        """`tell` makes the frames of lines; `size`: bytes that may wait until it is open."""
+        """`tell` makes frames of lines.
+
+        `size` is the maximum of bytes that wait during the opening.
+        """
         self.is_opening = True
         self._outlet = outlet
         self._tell = tell
         self._most_bytes = size
         self._early: list[Line] = []
-        self._early_size = 0  # bytes of those
+        self._early_size = 0  # bytes of `_early`
 
     def receive(self, together: list[Line]) -> None:
-        """Send it, or keep it for later. Never waits."""
+        """Sends lines, or keeps them until the conversation is open. Never waits."""
         if not self.is_opening:
             self._outlet.receive(self._tell(together))
         elif self._early_size > self._most_bytes:
@@ -38,18 +41,18 @@ class RpcFollower:
             self._early_size += sum(line.size for line in together)
 
     def begin(self) -> None:
-        """From this moment on: what came before is in what is sent first, or is not sent at all."""
+        """Drops the lines that wait: the first frames contain them, or the connection ends."""
         self._early.clear()
         self._early_size = 0
         if not self.is_opening:
             self._outlet.begin()
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
-        """Nothing more comes from this conversation; what waits is still sent."""
+        """Accepts no further lines. Frames that wait are still sent."""
         self._outlet.finish(why)
 
     def let_go(self) -> None:
-        """It is open: whatever came meanwhile follows, and then all else."""
+        """Sends the lines that came during the opening. From now on lines are sent directly."""
         self.is_opening = False
         lines, self._early, self._early_size = self._early, [], 0
         self._outlet.receive(self._tell(lines))

@@ -1,4 +1,4 @@
-"""The log for RPC clients: a page of messages, and the list of conversations."""
+"""Reads the history for RPC clients: pages of messages, and the list of conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["page", "sessions"]
 
 
 async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
-    """A page of the log, with the ends of the turns that ended in it."""
+    """Returns a page of the log, with the ends of the turns that ended in it."""
     found = await service.store.entries(
         talk.id,
         after=wish.after or 0,
@@ -49,7 +49,7 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
 
 
 async def sessions(service: Service, who: Who, wish: m.GetHistorySessions) -> r.Sessions:
-    """The conversations of this user."""
+    """Returns a page of the conversations of this user."""
     rows = await service.store.conversations(
         user=who.user, archived=wish.archived, limit=wish.limit, offset=wish.offset
     )

@@ -1,4 +1,4 @@
-"""One stay in a conversation: which call each message belongs to, and what waits for an answer."""
+"""The state of an RPC client in one conversation: the id of each stream, and open server calls."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Stay"]
 
 
 class Stay:
-    """From `connect` to `disconnect`."""
+    """The queries and server calls of one client, from `connect` to `disconnect`."""
 
     def __init__(self, talk: Talk, call_id: str, wish: m.Connect, connection_id: str) -> None:
         self.talk = talk
-        self.call_id = call_id  # of `connect`: what no query of this connection led to
+        self.call_id = call_id  # of `connect`; messages that belong to no query have this id
         self.connection_id = connection_id
-        self.status: Status | None = None  # as it was last told
+        self.status: Status | None = None  # the last one that was published
         wanted: set[Kind] = {"whole"}
         if wish.include_partial_messages:
             wanted.add("grows")
@@ -33,15 +33,16 @@ class Stay:
             wanted.add("system")
         self._wanted = frozenset(wanted)
         self._head = r.stream_head(call_id)
-        self._heads: dict[int, bytes] = {}  # by turn: those of queries
-        self._running: dict[int, str] = {}  # by turn: the query that it is of
-        self._waiting: dict[str, str] = {}  # by queue_id: the query that waits
-        self._calls: dict[str, OpenRequest] = {}  # by the id of our call
-        self._answered: set[str] = set()  # by us: the state may not show it yet
+        self._heads: dict[int, bytes] = {}  # turn_id to the stream head of its query
+        self._running: dict[int, str] = {}  # turn_id to call_id of its query
+        self._waiting: dict[str, str] = {}  # queue_id to call_id of its query
+        self._calls: dict[str, OpenRequest] = {}  # open server calls by id
+        # Requests that this client has answered. The state may still list them as open.
+        self._answered: set[str] = set()
         self._numbers = count(1)
 
     def has(self, call_id: str) -> bool:
-        """Whether something still comes under this id."""
+        """Returns whether this id has an open stream."""
         return (
             call_id == self.call_id
             or call_id in self._running.values()
@@ -51,9 +52,10 @@ class Stay:
     # --- queries ----------------------------------------------------------------------------------
 
     def accepted(self, call_id: str, answer: Answer, running: int | None) -> list[Written]:
-        """A query was taken. `running`: the turn that it is at work in, if it came before.
+        """Returns the answer to a query that was accepted, and registers its stream.
 
-        One that was taken before and has ended has nothing more to come.
+        `running` is the running turn of a repeated query. A repeated query whose turn has ended is
+        completed at once.
         """
         ack = answer.ack
         turn_id, queue_id = ack.turn_id, ack.queue_id
@@ -73,7 +75,7 @@ class Stay:
             before = self._waiting.get(queue_id)
             self._waiting[queue_id] = call_id
         if before is not None:
-            out.append(_complete(before))  # from now on it comes under the new id
+            out.append(_complete(before))  # the stream continues under the new id
         return out
 
     def _run(self, turn_id: int, call_id: str) -> None:
@@ -81,17 +83,15 @@ class Stay:
         self._heads[turn_id] = r.stream_head(call_id)
 
     def ends(self) -> list[Written]:
-        """It is left: nothing more comes under any of its ids."""
+        """Returns frames that cancel the open server calls, and complete all streams."""
         queries = [*self._running.values(), *self._waiting.values()]
         taken_back = [Written(r.write(r.Cancel(call))) for call in self._calls]
         return [*taken_back, *map(_complete, queries), _complete(self.call_id)]
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- lines of the projector -------------------------------------------------------------------
 
     def tell(self, lines: list[Line]) -> list[Written]:
-        """The frames of these lines: each message under the right id, if it is wanted, and what
-        follows from news.
-        """
+        """Returns the frames for lines: the wanted messages, and the frames that news cause."""
         out: list[Written] = []
         for line in lines:
             if line.news is not None:
@@ -110,7 +110,7 @@ class Stay:
                 return []
             case h.StateChanged(status=status):
                 return self._changed(status)
-            case _:  # the answer to `connect`, which was given
+            case _:  # the opening: `connect` is answered already
                 return []
 
     def _message(self, line: Line) -> Written:
@@ -128,7 +128,7 @@ class Stay:
         return out
 
     def _changed(self, status: Status) -> list[Written]:
-        """The state is another: somebody is needed, or not any more; a query may have been removed."""
+        """Returns the frames for a new state: removed queries, cancelled calls and new calls."""
         self.status = status
         out: list[Written] = []
         waits = {item.queue_id for item in status.queue}
@@ -153,7 +153,7 @@ class Stay:
         error = RpcErrorMessage(said, self.talk.row.agent, "QUEUE_ITEM_NOT_FOUND")
         return [Written(r.write(r.Stream(call_id, error))), _complete(call_id)]
 
-    # --- our own calls ----------------------------------------------------------------------------
+    # --- server calls -----------------------------------------------------------------------------
 
     def _call(self, request: OpenRequest) -> Written:
         call_id = f"srv-{next(self._numbers)}"
@@ -162,11 +162,11 @@ class Stay:
         return Written(r.write(r.ServerCall(call_id, method, request)))  # type: ignore[arg-type]  # one of both
 
     def called(self, call_id: str) -> OpenRequest | None:
-        """What we asked with this call, if it still waits for its answer."""
+        """Returns the request of a server call, or None if it is not open."""
         return self._calls.get(call_id)
 
     def answered(self, call_id: str) -> Written:
-        """The answer was taken: it is the one."""
+        """Closes a server call whose reply was accepted. Returns the frame that completes it."""
         self._answered.add(self._calls.pop(call_id).request_id)
         return _complete(call_id)
 

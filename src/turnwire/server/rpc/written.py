@@ -1,4 +1,4 @@
-"""A frame of an RPC connection: its own bytes, and those of a line that others get as well."""
+"""A frame of an RPC connection: its own bytes, and those of a line that all followers share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Written"]
 
 
 class Written:
-    """A frame that is bytes already."""
+    """An encoded frame."""
 
     __slots__ = ("_line", "holders", "number", "raw", "size")
 
@@ -23,19 +23,19 @@ class Written:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is too large to be handed to a socket at once."""
+        """Returns whether the frame is too large to be written to a socket at once."""
         return self.size > LARGE
 
     @property
     def shared(self) -> Holdable:
-        """The line, if there is one."""
+        """Returns the line, or the frame itself if it has none."""
         return self._line or self
 
     def at(self, sequence: int) -> bytes:
-        """The same for whichever number: these frames have none."""
+        """Returns the bytes. RPC frames have no sequence number, so `sequence` is not used."""
         return self.raw if self._line is None else self.raw + self._line.written
 
     def pieces(self, sequence: int) -> list[bytes | memoryview]:
-        """The same in pieces. Those of the line are views of what everyone shares."""
+        """Returns the bytes in pieces. Those of the line are views of the shared bytes."""
         rest = self._line.written if self._line is not None else b""
         return [*in_pieces(self.raw), *in_pieces(rest)]

@@ -1,1 +1,1 @@
-"""WebSockets: who connects, what a connection is sent, and what it asks for."""
+"""WebSockets: connecting, the frames that a client is sent, and the commands that it sends."""

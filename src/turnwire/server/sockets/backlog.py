@@ -1,4 +1,4 @@
-"""Counts the bytes that wait for all clients together, and disconnects the slowest if they are too many."""
+"""Counts the bytes that wait for all clients, and disconnects the slowest clients above a limit."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ __all__ = ["Backlog", "Holdable", "Outgoing"]
 
 
 class Holdable(Protocol):
-    """What counts the clients for whom it waits."""
+    """Bytes that several outlets may share, with the number of clients for whom they wait."""
 
     holders: int
 
 
 class Outgoing(Protocol):
-    """A message for one client, of which much may be shared with others."""
+    """A message for one client, most of whose bytes may be shared with other clients."""
 
     @property
     def number(self) -> int | None:
-        """The entry of the log that it tells, if it tells one."""
+        """Returns the number of the log entry that the message is about, or None."""
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Returns the approximate size in bytes."""
 
     @property
     def is_large(self) -> bool:
-        """Whether it is too large to be handed to a socket at once."""
+        """Returns whether the message is too large to be written to a socket at once."""
 
     @property
     def shared(self) -> Holdable:
-        """What clients for whom the same message waits have in common."""
+        """Returns the part that clients for whom the same message waits share."""
 
     def at(self, sequence: int) -> bytes:
-        """Its bytes, as the client's message of this number."""
+        """Returns the bytes, with this sequence number of the connection."""
 
     def pieces(self, sequence: int) -> list[bytes | memoryview]:
-        """The same bytes in pieces."""
+        """Returns the same bytes in pieces."""
 
 
 class _Holder(Protocol):
@@ -47,11 +47,14 @@ class _Holder(Protocol):
         """Returns how many bytes wait in it."""
 
     def cut_off(self) -> None:
-        """Drops what waits, and ends the connection as that of a slow reader."""
+        """Drops the frames that wait, and ends the connection as that of a slow reader."""
 
 
 class Backlog:
-    """The frames that wait for clients of one server. A frame that waits for several clients counts once."""
+    """The frames that wait for the clients of one server.
+
+    A frame for several clients counts once.
+    """
 
     def __init__(self, most: int) -> None:
         self.total = 0  # bytes that wait now
@@ -67,17 +70,17 @@ class Backlog:
         self._holders.add(holder)
 
     def let_go(self, sent: Outgoing) -> None:
-        """Counts a frame off that was sent to a client, or dropped."""
+        """Stops counting a frame that was sent to a client, or dropped."""
         shared = sent.shared
         shared.holders -= 1
         if not shared.holders:
             self.total -= sent.size
 
     def check(self) -> None:
-        """Disconnects the clients for whom most waits, until the rest is at most the limit."""
+        """Disconnects the clients with the most waiting bytes, until the limit is kept."""
         if self.total <= self._most:
             return
-        # What waits for a client does not change while others are disconnected: one order is enough.
+        # Disconnecting one client does not change the bytes of the others, so one sort is enough.
         for slowest in sorted(self._holders, key=lambda each: each.waiting_bytes, reverse=True):
             if self.total <= self._most:
                 return
@@ -85,5 +88,5 @@ class Backlog:
             self._holders.discard(slowest)
 
     def forget(self, holder: _Holder) -> None:
-        """Removes a client for whom nothing waits any more."""
+        """Removes a client for whom no frame waits any more."""
         self._holders.discard(holder)

@@ -1,4 +1,4 @@
-"""A client's frame, carried out: what is asked of the conversation, and the answer as a frame."""
+"""Carries out the command in a client's frame, and makes the frame that acknowledges it."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _ACKS: dict[type, type[f.Frame]] = {
 
 
 def type_of(command: c.ClientFrame) -> str:
-    """The frame's name on the wire."""
+    """Returns the type of a frame, as in its JSON."""
     return cast("str", command.__struct_config__.tag)
 
 
 def check_id(own_id: str | None) -> None:
-    """Raises Refused if a client's own id is too long to be kept."""
+    """Raises Refused if a client's own id is too long to be stored."""
     if own_id is not None and len(own_id) > MOST_ID:
         said = f"`client_message_id` has {len(own_id)} characters; it may have {MOST_ID}."
         raise Refused("INVALID_PAYLOAD", said)
 
 
 def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: str) -> f.Frame:
-    """The one answer to a frame that was taken."""
+    """Returns the frame that acknowledges a command."""
     ack = answer.ack
     told = p.Accepted(
         command.client_message_id,
@@ -70,13 +70,13 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
 
 
 def put_back(answer: Answer) -> dict[str, list[str] | None]:
-    """What became of files, where there is no frame to say it in."""
+    """Returns the files of a rewind, for protocols that have no frame for them."""
     ack = answer.ack
     return {"files": ack.files} | ({"failed": ack.failed} if ack.failed else {})
 
 
 async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
-    """Ask the conversation for it. Raises Refused."""
+    """Validates a command and passes it to the conversation. Raises Refused."""
     check_id(command.client_message_id)
     offered = service.engine.capabilities(talk.row.agent)
     name = type_of(command)
@@ -138,7 +138,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             )
         case c.ControlCommand(payload=control):
             return await talk.control(control, user=user, client_message_id=own_id)
-        case _:  # an agent lists it, but conversations cannot do it
+        case _:  # the agent offers a command that conversations do not have
             raise Refused("NOT_SUPPORTED", type=name)
 
 
@@ -149,7 +149,10 @@ async def _content(
     who: Who,
     service: Service,
 ) -> str | list[Content]:
-    """What was sent, if this user may store and refer to it, and this agent can read it."""
+    """Returns the content of a message. Raises Refused if the user or the agent may not use it.
+
+    Checks the user's quota, blobs and paths, and whether the agent accepts pictures.
+    """
     await service.check_room(who, _size_of(said))
     if isinstance(said, str):
         return said
@@ -165,7 +168,10 @@ async def _content(
 
 
 def _size_of(said: str | list[c.SentContent]) -> int:
-    """About how many bytes are stored of it; a picture that is a blob is stored already."""
+    """Returns about how many bytes the store will need.
+
+    Blobs do not count: they are stored already.
+    """
     if isinstance(said, str):
         return len(said)
     size = 0
@@ -179,7 +185,7 @@ def _size_of(said: str | list[c.SentContent]) -> int:
 
 
 def _check_paths(paths: list[str], cwd: str | None, service: Service) -> None:
-    """Raises Refused. Looks at the file system, which may be slow: to be called in a thread."""
+    """Raises Refused if a path is not allowed. Reads the file system, so it runs in a thread."""
     if sum(map(len, paths)) > MOST_PATHS:
         said = f"The paths of a message have no more than {MOST_PATHS} characters in all."
         raise Refused("INVALID_PAYLOAD", said)
@@ -189,14 +195,14 @@ def _check_paths(paths: list[str], cwd: str | None, service: Service) -> None:
 
 def _check_path(path: str, cwd: str | None, service: Service) -> None:
     if "\0" in path:
-        raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
+        raise Refused("INVALID_PAYLOAD", "A path must not contain a NUL character.")
     if len(path) > MOST_PATH:
         raise Refused("INVALID_PAYLOAD", f"A path has no more than {MOST_PATH} characters.")
     try:
-        # An agent that was given no directory works in the first of these.
+        # An agent without a directory of its own works in the first root.
         where = Path(*service.roots[:1], cwd or "", path).resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle
-        raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
+    except (OSError, RuntimeError) as error:  # such as a loop of links
+        raise Refused("INVALID_PAYLOAD", f"{path!r} cannot be resolved: {error}") from None
     if not any(where.is_relative_to(root) for root in service.roots):
         said = f"{path!r} is not below a directory that agents may work in."
         said += f" {open_roots(service.roots)}"

@@ -1,4 +1,4 @@
-"""A client of protocol v2 on its WebSocket: what it is sent, and what it asks for."""
+"""A client of protocol v2 on its WebSocket: follows a conversation, and carries out its frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("turnwire")
 
 
 class Connection(Client):
-    """One conversation, from a place in its log on."""
+    """Follows one conversation from a cursor in its log, for one client."""
 
     conversation_id: str
     id_name = "client_message_id"
@@ -44,7 +44,7 @@ class Connection(Client):
         self._place = place
 
     async def open(self) -> None:
-        """What was missed, and how things are."""
+        """Sends the entries after the client's cursor, then the current state."""
         first = self.service.engine.attach(
             self._talk.row,
             self._place,
@@ -61,24 +61,24 @@ class Connection(Client):
                     await self.outlet.send_first(sent)
             await self.outlet.release()
         except Gone:
-            pass  # reading will say so
+            pass  # the read loop notices it
         except TurnwireError as error:
             self.end(error)
 
     def leave(self) -> None:
-        """Follow no longer."""
+        """Stops following the conversation."""
         self.service.engine.detach(self.conversation_id, self.outlet, self.connection_id)
 
-    # --- what the client asks for ---------------------------------------------------------------
+    # --- frames of the client -------------------------------------------------------------------
 
     async def take(self, value: Any) -> None:
-        """Carry a frame out, and answer it."""
+        """Carries out a frame, and answers it."""
         command = read_command(value)
         if isinstance(command, c.Heartbeat):
             check_id(command.client_message_id)
             self.outlet.put(self._beat(command.client_message_id))
         elif isinstance(command, c.Rewind | c.ControlCommand):
-            self.do_beside(self._carry_out(command))  # the agent answers, and may take its time
+            self.do_beside(self._carry_out(command))  # waits for the agent, which may take long
         else:
             await self._carry_out(command)
 
@@ -107,14 +107,14 @@ class Connection(Client):
                 defect = Refused("INTERNAL_ERROR")
                 self._put(error_frame(defect, *self._here(), command.client_message_id))
 
-    # --- what it is told -------------------------------------------------------------------------
+    # --- frames for the client -------------------------------------------------------------------
 
     def error(self, refused: Refused) -> Sent:
-        """A refusal, or the reason why it ends."""
+        """Returns a frame with a refusal, or with the reason why the connection ends."""
         return Sent(error_frame(refused, *self._here()))
 
     def heartbeat(self) -> Sent:
-        """A sign of life."""
+        """Returns a heartbeat frame."""
         return self._beat(None)
 
     def _beat(self, client_message_id: str | None) -> Sent:

@@ -1,4 +1,4 @@
-"""The id of a frame, found without decoding the rest of it."""
+"""Reads the id of a frame that is refused, without decoding the rest of the frame."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["id_in"]
 
 @cache
 def _decoder(name: str) -> msgspec.json.Decoder[Any]:
-    """Return a decoder that reads one field of an object and skips the others, which makes no values."""
+    """Returns a decoder that reads one field of an object, and makes no values of the others."""
     kind = msgspec.defstruct("WithId", [(name, str | None, None)])
     return msgspec.json.Decoder(kind)
 
 
 def id_in(text: str, name: str) -> str | None:
-    """Return the text under this name in a JSON object. None if there is none, or if it is no JSON."""
+    """Returns the string under this name in a JSON object, or None if it cannot be found."""
     try:
         return _read(text, name)
     except (ValueError, RecursionError):
-        return _id_beside_half_characters(text, name)
+        return _id_with_lone_surrogates(text, name)
 
 
 def _read(text: str, name: str) -> str | None:
@@ -30,11 +30,11 @@ def _read(text: str, name: str) -> str | None:
     return found
 
 
-def _id_beside_half_characters(text: str, name: str) -> str | None:
-    """Return the id of a frame that was cut in the middle of an emoji.
+def _id_with_lone_surrogates(text: str, name: str) -> str | None:
+    """Returns the id of a frame that contains half an emoji, a lone surrogate.
 
-    A lone surrogate makes the whole frame unreadable. So each escaped one is replaced with another character.
-    An id that was changed by that is not returned.
+    A lone surrogate makes the whole frame unreadable. So each escaped surrogate is replaced with
+    another character. An id that this replacement has changed is not returned.
     """
     if "\\ud" not in text and "\\uD" not in text:
         return None

@@ -1,4 +1,4 @@
-"""Everyone who is connected: how many, whether they are still there, and who has to go."""
+"""All open connections: limits, heartbeats, and closing by user, token or conversation."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ __all__ = ["Connected", "Hub", "Seat"]
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
 _RATE = "(connects_per_second, connects_at_once)"
-_RETRY_AFTER = 5  # seconds, for those who find no place
-_PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
+_RETRY_AFTER = 5  # seconds, if a limit of connections is reached
+_PATIENCE = 3.0  # seconds that a client has to read the last frames before the server stops
 
 
 class Connected(Protocol):
-    """Somebody on a WebSocket, or who listens to what changes."""
+    """One open connection: a WebSocket, or a stream of changes."""
 
     who: Who
-    gone: asyncio.Event  # it is over, and nothing of it is left
+    gone: asyncio.Event  # set when the connection has ended and is cleaned up
 
     @property
     def conversation_id(self) -> str | None:
-        """Of those who follow one."""
+        """Returns the conversation that the connection follows, or None."""
 
     def tick(self) -> None:
-        """A second has passed."""
+        """Checks the connection. Called once a second."""
 
     def close(self, code: int, error: Refused | None = None) -> None:
-        """They have to go."""
+        """Closes the connection, with this close code and error."""
 
 
 class Seat:
-    """The place of one connection, from before it is let in."""
+    """The reserved place of one connection, from before it is admitted."""
 
     __slots__ = ("cut_off", "who")
 
     def __init__(self, who: Who) -> None:
         self.who = who
-        self.cut_off: Refused | None = None  # why the user has to go before the connection is added
+        self.cut_off: Refused | None = None  # set if the user loses access before `Hub.add`
 
 
 class Hub:
-    """One for each server."""
+    """All open connections of one server."""
 
     def __init__(self, settings: Settings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
         self._connections: set[Connected] = set()
         self._coming: set[Seat] = set()  # of connections that are not added yet
-        self._taken = 0  # places
-        self._places: Counter[str] = Counter()  # of each user
-        self._strangers: Counter[str] = Counter()  # of each address
+        self._taken = 0  # reserved places in all
+        self._places: Counter[str] = Counter()  # reserved places by user
+        self._strangers: Counter[str] = Counter()  # unauthenticated WebSockets by address
         rate = settings.connects_per_second, settings.connects_at_once
-        self._connects = Buckets(*rate)  # of each user
-        self._refused = Buckets(*rate)  # of each address
+        self._connects = Buckets(*rate)  # by user
+        self._refused = Buckets(*rate)  # by address
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -74,7 +74,10 @@ class Hub:
 
     @contextmanager
     def place(self, who: Who) -> Iterator[Seat]:
-        """A place for one connection, held from before it is let in. Raises Refused if none is left."""
+        """Reserves a place for one connection.
+
+        Raises Refused if a limit of connections is reached.
+        """
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
         settings, name = self._settings, who.name
@@ -100,7 +103,7 @@ class Hub:
 
     @contextmanager
     def stranger(self, address: str) -> Iterator[None]:
-        """A WebSocket whose user is not known yet. Raises Refused if its address has too many."""
+        """Counts an unauthenticated WebSocket. Raises Refused if its address has too many."""
         address = address_group(address)
         if self._strangers[address] >= self._settings.max_waiting_connections_per_address:
             said = (
@@ -117,43 +120,46 @@ class Hub:
                 del self._strangers[address]
 
     def count_connect(self, who: Who) -> None:
-        """A user opens a WebSocket. Raises Refused if they have opened too many in a short time."""
+        """Counts a WebSocket of a user.
+
+        Raises Refused if the user opens too many in a short time.
+        """
         _take(
             self._connects, who.name, f"Too many connections of this user in a short time {_RATE}."
         )
 
     def count_refused(self, address: str) -> None:
-        """A WebSocket of a stranger is refused. Raises Refused if that happens too often there.
+        """Counts a refused WebSocket. Raises Refused if its address has too many in a short time.
 
-        Only strangers are counted by address: behind a proxy all users may have the same one.
+        Only refused connections count by address: all users of a proxy may have the same address.
         """
         said = f"Too many refused connections from this address in a short time {_RATE}."
         _take(self._refused, address_group(address), said)
 
     def add(self, connection: Connected, seat: Seat) -> None:
-        """A connection is let in."""
+        """Adds an admitted connection. Closes it at once if its user was cut off meanwhile."""
         self._coming.discard(seat)
         self._connections.add(connection)
         if seat.cut_off is not None:
             connection.close(4502, seat.cut_off)
-        elif self._stopping:  # since they were given it
+        elif self._stopping:  # the shutdown began after the place was reserved
             connection.close(4000)
         elif self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
 
     def remove(self, connection: Connected) -> None:
-        """They have gone."""
+        """Removes a connection that has ended."""
         self._connections.discard(connection)
 
     def close_all(
         self, code: int, error: Refused | None, that: Callable[[Connected], bool]
     ) -> None:
-        """Close those that fit."""
+        """Closes the connections for which `that` returns True."""
         for connection in [each for each in self._connections if that(each)]:
             connection.close(code, error)
 
     async def stop(self) -> None:
-        """The server stops: everyone is told to come again."""
+        """Closes all connections for a shutdown, with a code that tells clients to reconnect."""
         self._stopping = True
         if self._ticking is not None:
             self._ticking.cancel()
@@ -174,19 +180,21 @@ class Hub:
             for connection in list(self._connections):
                 try:
                     connection.tick()
-                except Exception:  # a defect of one must not silence the others
-                    _log.exception("a connection cannot be looked after")
+                except Exception:  # a defect of one connection must not stop the others
+                    _log.exception("a connection cannot be checked")
             try:
                 await self._look_for_revoked()
-            except TurnwireError as failure:  # the next look may see more
-                _log.warning("tokens cannot be looked at: %s", failure.message)
+            except TurnwireError as failure:  # checked again at the next tick
+                _log.warning("tokens cannot be checked: %s", failure.message)
             except Exception:
-                _log.exception("tokens cannot be looked at")
+                _log.exception("tokens cannot be checked")
 
     async def _look_for_revoked(self) -> None:
-        """Tokens may be revoked in another process, so that they have to be looked at."""
+        """Closes the connections of tokens that are void. Another process may have revoked them."""
         held = {each.who.token_id for each in self._connections}
-        held = {token_id for token_id in held if ":" not in token_id}  # of an application's user
+        held = {
+            token_id for token_id in held if ":" not in token_id
+        }  # not those of the application's users
         if not held:
             return
         void = held - await self._keys.good_tokens()
@@ -194,11 +202,11 @@ class Hub:
             self.cut(void)
 
     def cut(self, void: set[str]) -> None:
-        """Close those that came in with one of these tokens."""
+        """Closes the connections that were authenticated with one of these tokens."""
         self.cut_off(lambda who: who.token_id in void, Refused("UNAUTHORIZED", VOID))
 
     def cut_off(self, that: Callable[[Who], bool], error: Refused) -> None:
-        """Close the connections of these users, also those that are just being let in."""
+        """Closes the connections of these users, also those that are not added yet."""
         for seat in self._coming:
             if that(seat.who):
                 seat.cut_off = error

@@ -1,4 +1,4 @@
-"""What one connection is sent: numbered, in order, and never more than a client can take."""
+"""Sends frames to one client: numbered, in order, and with bounded buffers."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ Send: TypeAlias = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
 
 
 class Wire(Protocol):
-    """What our own server knows of a WebSocket besides ASGI; another one may not."""
+    """The functions of a WebSocket that our own server offers in addition to ASGI."""
 
     def is_open(self) -> bool:
-        """Whether a frame can be written now, without waiting."""
+        """Returns whether a frame can be written now, without waiting."""
 
     def hold_at_most(self, size: int) -> None:
-        """Let about so many bytes wait in the socket."""
+        """Sets about how many bytes may wait in the socket."""
 
     def write(self, frame: bytes) -> None:
-        """Write one, as a text message."""
+        """Writes a frame, as a text message."""
 
     def write_piece(self, piece: bytes | memoryview, *, is_first: bool, is_last: bool) -> None:
-        """Write a part of a text message."""
+        """Writes a part of a text message."""
 
     async def until_open(self) -> None:
-        """Wait until a frame can be written. Raises ConnectionError if the client has gone."""
+        """Waits until a frame can be written. Raises ConnectionError if the client has left."""
 
     async def goodbye(self, code: int) -> None:
-        """Write the close frame, also to a client that does not read."""
+        """Writes the close frame, also to a client that does not read."""
 
     def abort(self) -> None:
-        """End it at once, whatever waits to be sent."""
+        """Ends the connection at once, and drops the bytes that wait."""
 
     def when_silent(self, tell: Callable[[], None]) -> None:
-        """Call this when nothing has been heard for too long."""
+        """Sets the function that is called when the client has been silent for too long."""
 
     async def until_gone(self) -> None:
-        """Wait until nothing of it is left."""
+        """Waits until the TCP connection is closed."""
 
 
 class Gone(Exception):
@@ -55,12 +55,13 @@ class Gone(Exception):
 class Outlet(Subscriber):
     """Follows a conversation for one client.
 
-    Whoever publishes writes to the socket right away, without waking a task for each client: that is
-    most of what a frame costs. Only if the socket would make it wait do frames wait here, and a task
-    sends them when it can. Too many bytes: the client is cut off, and comes again.
+    The publisher writes to the socket directly, without waking a task for each client, because
+    waking tasks is most of the cost of a frame. If the socket is full, frames wait in the outlet,
+    and a task sends them later. If too many bytes wait, the client is disconnected, and has to
+    reconnect.
 
-    A large frame is written in pieces, each when the client has taken the one before. The bytes are
-    those that all clients share, so that a slow one holds no copy of them.
+    A large frame is written in pieces, each after the client has read the one before. All clients
+    share the bytes of the frame, so that a slow client holds no copy of them.
     """
 
     def __init__(
@@ -74,10 +75,10 @@ class Outlet(Subscriber):
         backlog: Backlog,
         is_held: bool = True,
     ) -> None:
-        """`is_held`: until `release` nothing is sent but the first frames."""
+        """`is_held`: only the frames of `send_first` are sent until `release` is called."""
         super().__init__(_nothing, frames=0, size=size)
         self._backlog = backlog
-        self._begun: Outgoing | None = None  # the frame that is being sent; it still counts
+        self._begun: Outgoing | None = None  # the frame that is being sent; it counts as waiting
         self.sent_at = now()
         self.reached = 0  # the newest entry that was sent
         self._send = send
@@ -85,31 +86,31 @@ class Outlet(Subscriber):
         self._ended = ended
         self._now = now
         self._sequence = 0
-        self._over = False  # nothing more is sent
-        self._is_cut = False  # because the client reads too slowly
-        # Of a large frame that is being sent: nothing may come between its pieces.
+        self._over = False  # no further frame is accepted
+        self._is_cut = False  # the client reads too slowly
+        # The rest of a large frame that is being sent. No other frame may come between its pieces.
         self._rest: deque[bytes | memoryview] | None = None
-        self._held = is_held  # until the first frames are sent, the others wait
+        self._held = is_held  # the first frames are not sent yet, so the others wait
         self._pump: asyncio.Task[None] | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be sent."""
+        """Returns whether no frame waits to be sent."""
         return not self._held and self._pump is None
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that wait for this client, besides those that its socket holds."""
+        """Returns the bytes that wait for this client, without those in its socket."""
         return self._size + (self._begun.size if self._begun is not None else 0)
 
     def is_stalled(self, since: float) -> bool:
-        """Whether more waits than may, and the client has taken nothing since then."""
+        """Returns whether too many bytes wait, and the client has read nothing since that time."""
         return self.waiting_bytes > self._most_bytes and self.sent_at < since
 
-    # --- what the conversation tells --------------------------------------------------------------
+    # --- frames of the conversation ---------------------------------------------------------------
 
     def receive(self, together: Sequence[Outgoing]) -> None:
-        """Send it, or keep it for later. Never waits."""
+        """Sends frames, or keeps them until the socket is free. Never waits."""
         if self._over:
             return
         if self._held or self._pump is not None or self._rest is not None:
@@ -119,11 +120,11 @@ class Outlet(Subscriber):
                 self._keep(together)
             return
         wire = self._wire
-        if wire is None:  # ASGI can only be awaited
+        if wire is None:  # ASGI's send has to be awaited, in a task
             self._keep(together)
             self._pump = asyncio.create_task(self._send_later(None))
             return
-        for number, sent in enumerate(together):  # our own server need not be asked by ASGI
+        for number, sent in enumerate(together):
             if wire.is_open():
                 if not sent.is_large:
                     wire.write(self._numbered(sent))
@@ -135,7 +136,7 @@ class Outlet(Subscriber):
             return
 
     def _keep(self, together: Sequence[Outgoing]) -> None:
-        """Let frames wait."""
+        """Appends frames to the buffer."""
         for sent in together:
             self._waiting.append(sent)
             self._size += sent.size
@@ -143,30 +144,33 @@ class Outlet(Subscriber):
         self._backlog.check()
 
     def take(self) -> Outgoing | None:
-        """The next that waits."""
+        """Removes and returns the next frame that waits, or None."""
         sent: Outgoing | None = super().take()
         if sent is not None:
             self._backlog.let_go(sent)
         return sent
 
     def begin(self) -> None:
-        """From this moment on: what came before is in the state, or is not sent any more."""
+        """Drops the frames that wait: a new state contains them, or the connection ends."""
         for sent in self._waiting:
             self._backlog.let_go(sent)
         super().begin()
 
     def cut_off(self) -> None:
-        """Drop what waits: the client reads too slowly, and gets it when it comes again."""
+        """Drops the frames that wait, and ends the connection of a slow reader.
+
+        The client gets the frames when it reconnects.
+        """
         self._is_cut = True
         self.begin()
-        self.finish(partial(SlowReader, "You read too slowly; come again from your place."))
+        self.finish(partial(SlowReader, "You read too slowly; reconnect from your last sequence."))
 
     def put(self, sent: Outgoing) -> None:
-        """For this client alone."""
+        """Sends a frame for this client only."""
         self.receive([sent])
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
-        """Nothing more comes from this conversation here; what waits is still sent."""
+        """Accepts no further frames from the conversation. Frames that wait are still sent."""
         if not self._over:
             self._over = True
             self._ended(why())
@@ -174,32 +178,35 @@ class Outlet(Subscriber):
     # --- the socket -------------------------------------------------------------------------------
 
     async def send_first(self, sent: Outgoing) -> None:
-        """One of the first frames. Waits for the client to take it. Raises Gone."""
+        """Sends one of the first frames. Waits until the client reads it. Raises Gone."""
         if self._over:
             raise Gone
-        while self._pump is not None:  # nothing may come between the pieces of a large frame
+        while self._pump is not None:  # no frame may come between the pieces of a large one
             await asyncio.wait([self._pump])
         await self._send_one(sent)
         if not self._held:
             await self._send_waiting()
 
     async def release(self) -> None:
-        """The first frames are sent: whatever came meanwhile follows, and then all else."""
+        """Sends the frames that came during the first ones.
+
+        From now on frames are sent directly.
+        """
         await self._send_waiting()
         self._held = False
 
     async def send_last(self, last: Outgoing | None) -> None:
-        """Send what waits, then this, and then nothing more. Raises Gone."""
+        """Sends the frames that wait, then the last frame. Accepts no others. Raises Gone."""
         self._over = True
         if self._held:
-            self.begin()  # it would come before the first frames
+            self.begin()  # these frames would come before the first ones
         if self._pump is not None:
             await asyncio.wait([self._pump])
         if last is not None and self._rest is None:
             await self._send_one(last)
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Drops the frames that wait, and sends no more."""
         self._over = True
         self.begin()
         self._backlog.forget(self)
@@ -217,7 +224,7 @@ class Outlet(Subscriber):
                 if not wire.is_open():
                     await self._wait_with(sent, wire)
                 wire.write(self._numbered(sent))
-        except Exception as error:  # each server has its own for a client that has gone
+        except Exception as error:  # each ASGI server has its own error for a client that has left
             raise Gone from error
 
     async def _send_pieces(self, sent: Outgoing, wire: Wire) -> None:
@@ -225,7 +232,10 @@ class Outlet(Subscriber):
             await self._wait_with(sent, wire)
 
     def _write_pieces(self, sent: Outgoing, wire: Wire) -> bool:
-        """Write the pieces of a large frame that the socket takes now; false: some are left."""
+        """Writes as many pieces of a large frame as the socket takes.
+
+        Returns whether all are written.
+        """
         is_first = self._rest is None
         rest = self._rest if self._rest is not None else deque(sent.pieces(self._sequence + 1))
         while rest and wire.is_open():
@@ -241,7 +251,7 @@ class Outlet(Subscriber):
         return True
 
     async def _wait_with(self, sent: Outgoing, wire: Wire) -> None:
-        """Wait until the client takes more. The frame that it waits for counts as waiting."""
+        """Waits until the client reads more. The frame counts as waiting meanwhile."""
         self._begun = sent
         self._backlog.hold(self, sent)
         try:
@@ -271,7 +281,7 @@ class Outlet(Subscriber):
             if first is not None:
                 await self._send_one(first)
             await self._send_waiting()
-        except Exception:  # the client has gone; the reader of its socket will see that
+        except Exception:  # the client has left; the read loop of its socket notices it
             self._over = True
             self.begin()
         finally:

@@ -1,4 +1,4 @@
-"""One client on its WebSocket, whatever it speaks: its limits, signs of life, and how it ends."""
+"""One client on its WebSocket, for every protocol: its limits, heartbeats, and how it is closed."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ __all__ = ["Client"]
 
 _log = logging.getLogger("turnwire")
 
-_PATIENCE = 2.0  # seconds that a client has to take the last frames
-_STALLED = 20.0  # seconds in which a client for whom much waits has to take something
+_PATIENCE = 2.0  # seconds that a client has to read the last frames
+_STALLED = 20.0  # seconds in which a client with a full buffer has to read something
 _MANY_FRAMES = "Too many frames in a short time (frames_per_second, frames_at_once)."
-_TOO_OFTEN = 20  # frames in a row that make no sense, or come too fast, until the client has to go
+_TOO_OFTEN = 20  # consecutive frames that are malformed or too fast, until the client is closed
 
 _decode = msgspec.json.Decoder().decode
 
 
 class Client:
-    """From the first frame to the last. Whoever speaks a language says here what its words are."""
+    """One client, from its first frame to its last.
+
+    A subclass for each protocol makes the frames.
+    """
 
     conversation_id: str | None = None
-    id_name: str  # how the id of a frame is called
+    id_name: str  # the name of the field with the id of a frame
     follows_at_once = True  # `open` sends the first frames of a conversation
 
     def __init__(
@@ -53,8 +56,8 @@ class Client:
     ) -> None:
         self.who = who
         self.connection_id = service.engine.new_id()
-        self.gone = asyncio.Event()  # it is over, and nothing of it is left
-        self.code = 1006  # how it ended
+        self.gone = asyncio.Event()  # set when the connection has ended and is cleaned up
+        self.code = 1006  # the close code of the connection
         self.service = service
         self.settings = service.settings
         self._send = send
@@ -62,7 +65,7 @@ class Client:
         self._loop = asyncio.get_running_loop()
         self._share = service.shares.of(who)
         self._bucket = (
-            self._share.frames  # of all connections of this user
+            self._share.frames  # shared by all connections of this user
             if self._share.is_limited
             else Bucket(self.settings.frames_per_second, self.settings.frames_at_once)
         )
@@ -83,35 +86,38 @@ class Client:
             wire.hold_at_most(self.settings.buffer_bytes // 4)
             wire.when_silent(lambda: self.close(4002, Refused("HEARTBEAT_TIMEOUT")))
 
-    # --- what a language has to say ---------------------------------------------------------------
+    # --- what a protocol implements ---------------------------------------------------------------
 
     async def open(self) -> None:
-        """What is sent before anything is read."""
+        """Sends the first frames, before any frame of the client is read."""
 
     def leave(self) -> None:
-        """It is over: follow nothing any more."""
+        """Stops following, because the connection has ended."""
 
     async def take(self, value: Any) -> None:
-        """A frame of the client, as decoded JSON. Raises Refused if it is none."""
+        """Carries out a frame of the client, given as decoded JSON.
+
+        Raises Refused if it is invalid.
+        """
         raise NotImplementedError
 
     def error(self, refused: Refused) -> Outgoing:
-        """A refusal, or the reason why it ends."""
+        """Returns a frame with a refusal, or with the reason why the connection ends."""
         raise NotImplementedError
 
     def heartbeat(self) -> Outgoing:
-        """A sign of life."""
+        """Returns a heartbeat frame."""
         raise NotImplementedError
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be sent."""
+        """Returns whether no frame waits to be sent."""
         return self.outlet.is_idle
 
     # --- frames -----------------------------------------------------------------------------------
 
     async def run(self, receive: Any) -> None:
-        """Everything, until the client has gone."""
+        """Serves the client until it has left."""
         try:
             with self._share.held():
                 await self._share.timed(self.open())
@@ -144,7 +150,10 @@ class Client:
         await self.take(self._understand(text))
 
     def _understand(self, text: str | None) -> Any:
-        """The JSON of a frame that is not one too many. Raises Refused."""
+        """Returns the decoded JSON of a frame.
+
+        Raises Refused if it is malformed or over a limit.
+        """
         wait, why = self._bucket.take(self._loop.time()), _MANY_FRAMES
         if not wait:
             wait, why = self._share.debt()
@@ -170,7 +179,7 @@ class Client:
             raise Refused("INVALID_FORMAT", said, **self._id_in(text)) from None
 
     def _id_in(self, text: str | None) -> dict[str, Any]:
-        """Return the id of a frame that is refused unread, so that the sender knows which one it was."""
+        """Returns the id of a frame that is refused unread, so that the client can identify it."""
         return {self.id_name: None if text is None else id_in(text, self.id_name)}
 
     def _refuse(self, refused: Refused) -> None:
@@ -183,13 +192,16 @@ class Client:
             self.close(4003, Refused("RATE_LIMITED", _MANY_FRAMES, retry_after=10))
 
     def do_beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """What takes long must not keep what the client says next waiting: a stop, a heartbeat."""
+        """Runs a slow command as a background task, so that further frames do not wait for it."""
         self._background.run(work)
 
     # --- its end ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """A second has passed: say something if nothing was said for long, or end who does not read."""
+        """Sends a heartbeat if one is due, and ends a client that does not read.
+
+        Called once a second.
+        """
         if self.outlet.is_stalled(self._loop.time() - _STALLED):
             self.outlet.cut_off()
         silence = self._loop.time() - self.outlet.sent_at
@@ -197,25 +209,25 @@ class Client:
             self.outlet.put(self.heartbeat())
 
     def end(self, why: TurnwireError) -> None:
-        """The conversation has nothing more for this client."""
+        """Closes the client with the code of an error that ended the conversation for it."""
         if isinstance(why, FollowAgain):
             self.close(4001 if isinstance(why, SlowReader) else 4000)
             return
         refused = refusal_of(why)
-        if refused.code == "CONVERSATION_NOT_FOUND":  # it was there
+        if refused.code == "CONVERSATION_NOT_FOUND":  # it existed when the client connected
             refused = Refused("CONVERSATION_CLOSED")
         self.close(CLOSES_WITH.get(str(refused.code), 4004), refused)
 
     def close(self, code: int, error: Refused | None = None) -> None:
-        """End it, with the error that is the reason. It ends even if the client takes nothing."""
+        """Closes the connection with a code and an error, even if the client does not read."""
         if self._closing is None:
             self.code = code
             self._closing = asyncio.create_task(self._close(code, error))
 
     async def _close(self, code: int, error: Refused | None) -> None:
-        """Send the last frames, then the close frame; drop the frames that the client does not take.
+        """Sends the last frames, then the close frame. Drops frames that the client does not read.
 
-        A slow reader gets the close frame next: what it has not read comes when it comes again.
+        A slow reader gets the close frame next, and the missed frames when it reconnects.
         """
         last = None if error is None else self.error(error)
         try:
@@ -224,15 +236,15 @@ class Client:
                     await self.outlet.send_last(last)
                 if self._wire is None:
                     await self._send({"type": "websocket.close", "code": code})
-        except Exception as reason:  # it has gone, or does not read
-            _log.debug("a client did not take its last frames: %r", reason)
+        except Exception as reason:  # the client has left, or does not read
+            _log.debug("a client did not read its last frames: %r", reason)
         self.outlet.stop()
         if self._wire is not None:
             try:
                 await self._wire.goodbye(code)
             except Exception:
                 self._abort()
-        if code == 4002:  # nobody is there to say goodbye to
+        if code == 4002:  # the client is silent, and would not answer the close frame
             self._abort()
 
     def _abort(self) -> None:
@@ -240,5 +252,5 @@ class Client:
             self._wire.abort()
 
     def now(self) -> str:
-        """The time, as frames have it."""
+        """Returns the current time in the format of frames."""
         return iso(self.service.engine.clock.now())

@@ -1,4 +1,4 @@
-"""The WebSockets: who connects to what, and whether they may."""
+"""Serves a WebSocket: authenticates it, admits it, and picks the protocol and the conversation."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
-_OF_STRANGERS = ("UNAUTHORIZED", "FORBIDDEN")
-_GOODBYE = 2.0  # seconds that somebody who is turned away has to go
+_FAILED_ACCESS = ("UNAUTHORIZED", "FORBIDDEN")
+_GOODBYE = 2.0  # seconds that a refused client has to close the connection
 _log = logging.getLogger("turnwire")
 
 
 async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, send: Send) -> None:
-    """One WebSocket, from its request to its end."""
+    """Serves one WebSocket, from its request to its end."""
     message = await receive()
     if message["type"] != "websocket.connect":
         return
@@ -47,10 +47,11 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
         try:
             unknown.enter_context(service.hub.stranger(_client_address(scope)))
         except Refused as refused:
-            # Strangers do not keep a user out who has the same address, perhaps a proxy's.
+            # An authenticated user is admitted even if others fill the limit of the same address,
+            # which may be that of a proxy.
             who = await _known(service, scope)
             if who is None:
-                await _not_now(refused, scope, receive, send)
+                await _reject_upgrade(refused, scope, receive, send)
                 return
         offered = scope.get("subprotocols") or []
         chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
@@ -71,7 +72,11 @@ async def _serve_v2(
     unknown: ExitStack,
     who: Who | None,
 ) -> None:
-    """`unknown` is held until the client is let in, or gone. `who`: the user, if known already."""
+    """Serves a client of protocol v2.
+
+    `unknown` counts the connection as unauthenticated until it is admitted or refused. `who` is the
+    user, if the connection is authenticated already.
+    """
     address = Address.of(_address(scope))
     with ExitStack() as held:
         try:
@@ -126,7 +131,7 @@ async def _serve_rpc(
 
 
 def _address(scope: dict[str, Any]) -> str:
-    """The address as it was sent, below where this application is mounted."""
+    """Returns the path and query as they were sent, relative to the application's mount point."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     path = raw.decode("latin-1")
     root = scope.get("root_path", "")
@@ -143,7 +148,10 @@ async def _let_in(
     held: ExitStack,
     who: Who | None,
 ) -> tuple[Who, Talk, Place, Seat]:
-    """Raises what a client is told instead of its first frame. `held`: what it has meanwhile."""
+    """Authenticates a v2 client, and reserves its place. Raises the error that the client is sent.
+
+    `held` gets the resources that the connection keeps until its end.
+    """
     host = service.gate.host(scope)
     if address is None:
         raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
@@ -173,22 +181,24 @@ def _client_address(scope: dict[str, Any]) -> str:
 
 
 def _why(error: Exception, service: Service, scope: dict[str, Any]) -> Refused:
-    """What the client is told."""
+    """Returns the refusal for an error. Counts failed authentications by address."""
     if isinstance(error, TurnwireError):
         refused = refusal_of(error)
-        if refused.code in _OF_STRANGERS:
+        if refused.code in _FAILED_ACCESS:
             try:
                 service.hub.count_refused(_client_address(scope))
             except Refused as too_often:
                 return too_often
         return refused
-    # A defect, perhaps of the application that knows its users.
-    _log.error("a client could not be let in", exc_info=error)
+    # A defect, perhaps in `authenticate` of the application.
+    _log.error("a client could not be admitted", exc_info=error)
     return Refused("INTERNAL_ERROR")
 
 
-async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: Send) -> None:
-    """Without a WebSocket: too many whom nobody knows have one."""
+async def _reject_upgrade(
+    refused: Refused, scope: dict[str, Any], receive: Any, send: Send
+) -> None:
+    """Rejects before the upgrade: too many unauthenticated connections."""
     if "websocket.http.response" in (scope.get("extensions") or {}):
         await problem(refused)(scope, receive, send)  # type: ignore[arg-type]  # ASGI, by another name
     else:
@@ -202,7 +212,7 @@ async def _turn_away(refused: Refused, frame: Outgoing, send: Send, wire: Wire |
             code = CLOSES_WITH.get(str(refused.code), 4004)
             await send({"type": "websocket.close", "code": code})
     except Exception as gone:
-        _log.debug("a client left before it was told %s: %r", refused.code, gone)
+        _log.debug("a client left before it was sent the error %s: %r", refused.code, gone)
     if wire is not None:
         try:
             await asyncio.wait_for(wire.until_gone(), _GOODBYE)

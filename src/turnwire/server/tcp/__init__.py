@@ -1,1 +1,1 @@
-"""Listens: TCP connections, HTTP on them with deadlines, and the process around it."""
+"""The network server: TCP connections, HTTP with deadlines, WebSockets, and the server process."""

@@ -1,7 +1,7 @@
 """Accepts TCP connections up to a limit, and closes those above it at once.
 
-The event loop's own server has no limit. Without free file descriptors, that of asyncio logs each attempt and
-leaves new connections in the backlog of the socket, where they are never answered.
+The server of asyncio has no limit. If no file descriptor is free, it logs each attempt, and leaves
+new connections in the backlog of the socket, where they are never answered.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Acceptor:
         self._is_stopped = False
 
     def start(self) -> None:
-        """Starts to listen."""
+        """Starts listening."""
         self._listener.setblocking(False)
         self._listener.listen(_BACKLOG)
         self._keep_spare()
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def stop(self) -> None:
-        """Stops to accept. The caller closes the socket."""
+        """Stops accepting. The caller closes the socket."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -92,12 +92,12 @@ class Acceptor:
             except BaseException as failure:
                 self._connections.remove(connection)
                 accepted.close()
-                if not isinstance(failure, OSError):  # the client has left
+                if not isinstance(failure, OSError):  # an OSError means that the client has left
                     raise
 
         self._connecting.run(connect())
 
-    # --- without file descriptors ------------------------------------------------------------------------------
+    # --- without file descriptors -----------------------------------------------------------------
 
     def _make_room(self) -> None:
         """Closes a waiting connection, or the new one, because no file descriptor is free."""
@@ -129,7 +129,7 @@ class Acceptor:
             self._warned_at = now
             _log.warning(
                 "%s (%d connections): new ones are closed at once. Raise the limit of open files "
-                "(ulimit -n), or look at who connects.",
+                "(ulimit -n), or check which clients connect.",
                 what,
                 len(self._connections),
             )

@@ -1,12 +1,13 @@
-"""Counts TCP connections, and decides which one is closed when there are too many.
+"""Counts TCP connections, and decides which one is closed if there are too many.
 
-A connection *waits* while no request is carried out on it: it has sent nothing, half a request, or has
-its answer. Every host on the network can open such connections. So their number is limited, in all and for
-each address, and the oldest is closed for a new one. The browser of a user sends a request at once, and
-gets an answer however many other connections wait.
+A connection *waits* while the server works on no request of it: the client has sent nothing, or
+half a request, or has its response. Every host on the network can open such connections. So their
+number is limited, in all and for each address, and the oldest is closed for a new one. The browser
+of a user sends a request at once, and gets a response however many other connections wait.
 
-A connection that *works*, on a request or as a WebSocket, is not closed for another one. The hub limits
-WebSockets by user. A proxy counts as one address, so only waiting connections are limited by address.
+A connection that *works*, on a request or as a WebSocket, is not closed for another one. The hub
+limits WebSockets by user. A proxy counts as one address, so only waiting connections are limited by
+address.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class TcpConnections:
         return len(self._waiting)
 
     def admit(self, address: str) -> TcpConnection | None:
-        """Returns a new connection, which waits; None if no other one can be closed for it."""
+        """Returns a new, waiting connection, or None if too many others work."""
         if len(self._open) >= self._most and not self.drop_oldest():
             return None
         connection = TcpConnection(address_group(address))
@@ -69,7 +70,10 @@ class TcpConnections:
         return connection
 
     def mark_waiting(self, connection: TcpConnection) -> None:
-        """Counts a connection as waiting: no request is carried out on it. Drops an older one if too many wait."""
+        """Counts a connection as waiting, without a request.
+
+        Drops an older one if too many wait.
+        """
         if connection not in self._open or connection in self._waiting:
             return
         same = self._by_group.setdefault(connection.group, {})
@@ -83,7 +87,7 @@ class TcpConnections:
         same[connection] = None
 
     def mark_working(self, connection: TcpConnection) -> None:
-        """Counts a connection as working: a request is carried out on it, or it is a WebSocket now."""
+        """Counts a connection as working: on a request, or as a WebSocket."""
         if self._waiting.pop(connection, connection) is None:
             same = self._by_group[connection.group]
             del same[connection]
@@ -91,7 +95,7 @@ class TcpConnections:
                 del self._by_group[connection.group]
 
     def remove(self, connection: TcpConnection) -> None:
-        """Counts a connection off that is closed."""
+        """Removes a connection that is closed."""
         self.mark_working(connection)
         self._open.discard(connection)
 
@@ -109,7 +113,7 @@ class TcpConnections:
 
 
 def address_group(address: str) -> str:
-    """Returns the address itself; of IPv6 its network of 64 bits, because one host can use all of it."""
+    """Returns an IPv4 address, or the /64 network of an IPv6 address: a host can use all of it."""
     try:
         read = ip_address(address)
     except ValueError:

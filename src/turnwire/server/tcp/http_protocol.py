@@ -1,13 +1,13 @@
-"""HTTP on one TCP connection: uvicorn's, with a deadline for everything that the client has to do.
+"""HTTP on one TCP connection: uvicorn's protocol, with a deadline for each step of the client.
 
 | the client has to            | until                                                             |
 |------------------------------|-------------------------------------------------------------------|
 | send the headers             | `header_seconds` after it connected, or after the first byte      |
 | send the body                | `body_seconds`, and a second more for each 16 KiB that has come   |
 | send the next request        | uvicorn's keep-alive timeout                                      |
-| take the answer              | some of it every minute                                           |
+| read the response            | some of it every minute                                           |
 
-A client that misses a deadline is cut off, without an answer.
+A client that misses a deadline is disconnected, without a response.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from turnwire.server.tcp.uvicorn_compat import Config, RequestResponseCycle, Ser
 
 __all__ = ["HttpProtocol"]
 
-_BODY_RATE = 16_384  # bytes for which a body has another second
-_STALL_SECONDS = 60.0  # in which a client has to take some of its answer
+_BODY_RATE = 16_384  # bytes of a body that extend its deadline by a second
+_STALL_SECONDS = 60.0  # seconds in which a client has to read some of its response
 
 
 class _Phase(Enum):
     HEADERS = auto()
     BODY = auto()
-    WORK = auto()  # the application's turn
-    BETWEEN = auto()  # the answer is written; the next request has not begun
+    WORK = auto()  # the application handles the request
+    BETWEEN = auto()  # the response is written; the next request has not begun
     CLOSING = auto()
     UPGRADED = auto()
 
@@ -62,46 +62,46 @@ class HttpProtocol(SlicedHttp):
         self._body_began = 0.0
         self._body_bytes = 0
         self._stall: asyncio.TimerHandle | None = None
-        self._unsent = 0  # bytes of the answer, when the stall timer was set
+        self._unsent = 0  # bytes of the response that were unsent when the stall timer was set
 
-    # --- what happens on the connection ---------------------------------------------------------------
+    # --- events of the connection -----------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The client has connected, and has to send a request."""
+        """Sets the deadline for the first request of a new connection."""
         super().connection_made(transport)
         self._set_deadline(self._header_seconds)
         self._connection.connected(transport)
 
     def take_bytes(self, data: bytes) -> None:
-        """Some bytes of a request."""
+        """Handles bytes of a request, and sets the deadline for the next step."""
         super().take_bytes(data)
         self._follow(has_heard=True)
         if self._phase is _Phase.BODY:
             self._body_bytes += len(data)
 
     def on_response_complete(self) -> None:
-        """The answer is written."""
+        """Sets the deadline for the next step after a response."""
         super().on_response_complete()
         self._follow(has_heard=False)
 
     def timeout_keep_alive_handler(self) -> None:
-        """No next request came."""
+        """Closes a connection whose keep-alive timeout has passed without a request."""
         super().timeout_keep_alive_handler()
         self._follow(has_heard=False)
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as the answer is written."""
+        """Starts the stall timer: the client reads slower than the response is written."""
         super().pause_writing()
         self._watch_writing()
 
     def resume_writing(self) -> None:
-        """The client has taken most of what was written."""
+        """Stops the stall timer: the client has read most of the written bytes."""
         super().resume_writing()
         if self._stall is not None and self._phase is not _Phase.CLOSING:
             self._stall.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is closed."""
+        """Cancels all timers, and removes the connection from the count."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         self._set_deadline(None)
@@ -110,17 +110,17 @@ class HttpProtocol(SlicedHttp):
         self._connections.remove(self._connection)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """A WebSocket takes the connection over."""
+        """Hands the connection over to a WebSocket."""
         self._enter(_Phase.UPGRADED)
         make: Any = self.ws_protocol_class
         gone = partial(self._connections.remove, self._connection)
         self.ws_protocol_class = partial(make, gone=gone)  # type: ignore[assignment]
         super().handle_websocket_upgrade(event)
 
-    # --- deadlines --------------------------------------------------------------------------------------
+    # --- deadlines --------------------------------------------------------------------------------
 
     def _follow(self, *, has_heard: bool) -> None:
-        """Set the deadline for what the client has to do next."""
+        """Sets the deadline for the next step of the client."""
         if self._phase is _Phase.UPGRADED:
             return
         cycle: RequestResponseCycle | None = self.cycle  # None until the first request
@@ -166,7 +166,7 @@ class HttpProtocol(SlicedHttp):
         self._deadline = None
         if self._phase is _Phase.BODY:
             now = self.loop.time()
-            if self.flow.read_paused:  # the application has not read yet what there is
+            if self.flow.read_paused:  # the application has not read the bytes that came
                 self._body_began = now
             left = self._body_began + self._body_seconds + self._body_bytes / _BODY_RATE - now
             if left > 0:
@@ -175,7 +175,7 @@ class HttpProtocol(SlicedHttp):
         self.transport.abort()
 
     def _watch_writing(self) -> None:
-        """Cut off a client that takes nothing of its answer."""
+        """Starts the timer that disconnects a client that reads nothing of its response."""
         if self._stall is not None:
             self._stall.cancel()
         self._unsent = self.transport.get_write_buffer_size()

@@ -1,4 +1,4 @@
-"""Our own server: uvicorn, with what it does not know of a WebSocket and of stopping."""
+"""Our own uvicorn server: WebSockets with backpressure and timeouts, and an ordered shutdown."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from turnwire.settings import Settings
 
 __all__ = ["Server", "address_of", "bind"]
 
-_LEAST_HELD = 64 * 1024  # bytes that a transport may hold, however little may wait for a client
-_MOST_HELD = 256 * 1024  # and however much
+# Bounds of the bytes that a transport may buffer for a client, whatever the settings say.
+_LEAST_HELD = 64 * 1024
+_MOST_HELD = 256 * 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WebSocket(SlicedWebSocket):
-    """A WebSocket that can be ended at once, and that notices when nobody is there any more."""
+    """A WebSocket that can be closed at once, and that notices a silent client."""
 
     _silent: Callable[[], None] | None = None
     _heard_at = 0.0
-    _gone: asyncio.Event | None = None  # if somebody waits for that
+    _gone: asyncio.Event | None = None  # made by `until_gone`
 
     def __init__(self, *, gone: Callable[[], None], **uvicorns: Any) -> None:
         """`gone` is called when the connection is closed."""
@@ -40,15 +41,15 @@ class WebSocket(SlicedWebSocket):
         self._tell_gone = gone
 
     def hold_at_most(self, size: int) -> None:
-        """Let the transport hold so many bytes until it says that it is not open."""
+        """Sets how many bytes the transport buffers before `is_open` returns False."""
         self.transport.set_write_buffer_limits(high=min(max(size, _LEAST_HELD), _MOST_HELD))
 
     def is_open(self) -> bool:
-        """Whether a frame can be written now, without waiting."""
+        """Returns whether a frame can be written now, without waiting."""
         return self.writable.is_set() and not self.close_sent and not self.transport.is_closing()
 
     def write(self, frame: bytes) -> None:
-        """Write one, as a text message: whole, not masked, not compressed (RFC 6455, 5.2)."""
+        """Writes a frame as a text message: whole, not masked, not compressed (RFC 6455, 5.2)."""
         size = len(frame)
         if size < 126:
             head = b"\x81%c" % size
@@ -59,9 +60,9 @@ class WebSocket(SlicedWebSocket):
         self.transport.write(head + frame)
 
     def write_piece(self, piece: bytes | memoryview, *, is_first: bool, is_last: bool) -> None:
-        """Write a part of a text message, as a frame of its own (RFC 6455, 5.4).
+        """Writes a part of a text message, as a frame of its own (RFC 6455, 5.4).
 
-        Between two of them a ping, or the end of the connection, can still be told.
+        A ping or a close frame can be written between two parts.
         """
         size = len(piece)
         first = (0x80 if is_last else 0) | (0x01 if is_first else 0)
@@ -75,59 +76,60 @@ class WebSocket(SlicedWebSocket):
         self.transport.write(piece)
 
     async def until_open(self) -> None:
-        """Wait until the client has taken most of what was written. Raises ConnectionError."""
+        """Waits until the client has read most of the written bytes. Raises ConnectionError."""
         await self.writable.wait()
         if self.disconnected or self.close_sent or self.transport.is_closing():
-            raise ConnectionError("The client has gone.")
+            raise ConnectionError("The client has left.")
 
     async def goodbye(self, code: int) -> None:
-        """Write the close frame, also to a client that does not read: it comes next if it reads again.
+        """Writes the close frame, also to a client that does not read.
 
-        Only what the transport still holds stands before it. After a while the rest is dropped.
+        Only the bytes that the transport buffers come before the close frame. They are dropped if
+        the client does not read them before the close timeout.
         """
         if self.close_sent or self.disconnected:
             return
         self.writable.set()
         await self.send({"type": "websocket.close", "code": code, "reason": ""})
-        if self.close_timer is not None:  # to close it would wait for this client for ever
+        if self.close_timer is not None:  # uvicorn's timer would wait for this client for ever
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def abort(self) -> None:
-        """End it at once. Closing would wait until a client that does not read has read."""
+        """Ends the connection at once. `close` would wait for a client that does not read."""
         self.transport.abort()
 
     def when_silent(self, tell: Callable[[], None]) -> None:
-        """Call this when nothing has been heard for too long."""
+        """Sets the function that is called when the client has been silent for too long."""
         self._silent = tell
 
     async def until_gone(self) -> None:
-        """Wait until nothing of it is left."""
+        """Waits until the TCP connection is closed."""
         self._gone = self._gone or asyncio.Event()
         if not self.disconnected:
             await self._gone.wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing of it is left."""
+        """Reports that the TCP connection is closed."""
         super().connection_lost(exc)
         self._tell_gone()
         if self._gone is not None:
             self._gone.set()
 
     async def run_asgi(self) -> None:
-        """The application's part."""
+        """Runs the application, with this object as an extension of the scope."""
         self.scope["extensions"][WIRE] = self  # type: ignore[assignment]
         await super().run_asgi()
 
     def data_received(self, data: bytes) -> None:
-        """Whatever comes is a sign of life."""
+        """Handles received bytes. All bytes count as a sign of life."""
         self._heard_at = self.loop.time()
         super().data_received(data)
 
     def keepalive_timeout(self) -> None:
-        """A ping was not answered in time. Who said something else meanwhile is asked once more.
+        """Handles a missing pong. A client that has sent other bytes meanwhile gets another ping.
 
-        Whoever vanishes is noticed after the same time, whatever they said last, and when.
+        The time until a vanished client is noticed is counted from its last byte.
         """
         self.pong_timer = None
         if self.close_sent or self.transport.is_closing():
@@ -147,7 +149,10 @@ class WebSocket(SlicedWebSocket):
 
 
 class Server(UvicornServer):
-    """Stops in this order: turns end and are told, clients are closed, then the sockets."""
+    """The uvicorn server.
+
+    Its shutdown first ends turns and publishes their ends, then closes clients, then the sockets.
+    """
 
     stops_its_app = True  # see `stop_notice`
 
@@ -162,22 +167,23 @@ class Server(UvicornServer):
             app,
             loop="uvloop" if _has_uvloop() else "asyncio",
             ws=WebSocket,
-            # What is a little too large is refused with an error; only the rest is cut off.
+            # Frames somewhat above the limit are refused with an error. Larger ones are cut off.
             ws_max_size=4 * settings.max_frame_bytes,
             ws_ping_interval=settings.ping_seconds,
             ws_ping_timeout=settings.pong_seconds,
             ws_per_message_deflate=False,
-            # Longer than proxies and clients keep a line for the next request, which would meet its end.
+            # Longer than the keep-alive of proxies and clients, or a request could meet a closed
+            # connection.
             timeout_keep_alive=75,
             lifespan="on",
-            access_log=False,  # addresses hold one-time links
-            # Its warnings are about single malformed requests: anyone could fill the log with them.
+            access_log=False,  # addresses contain one-time links
+            # uvicorn warns of every malformed request, so that any client could fill the log.
             log_level="error",
             server_header=False,
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
-        self.failure: BaseException | None = None  # why it could not be started, or announced
+        self.failure: BaseException | None = None  # why the start or `announce` failed
         self.connections = TcpConnections(
             most=settings.max_connections + settings.max_waiting_connections,
             most_waiting=settings.max_waiting_connections,
@@ -191,15 +197,15 @@ class Server(UvicornServer):
         self._giving_back: asyncio.Task[None] | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Until it is told to stop."""
+        """Runs until the server is told to stop."""
         super().run(sockets or [self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Open everything, listen, and then say so."""
+        """Opens the application, listens, and then calls `announce`."""
         set_up_process()
         try:
-            await self._app.start()  # the framework below would log the reason, and keep it
-            await super().startup([])  # without sockets: it would accept without a limit
+            await self._app.start()  # not by uvicorn, which logs a failure instead of raising it
+            await super().startup([])  # without sockets: uvicorn would accept without a limit
             self._accept(sockets or [self._listener])
             spare_the_collector()
             self._giving_back = asyncio.create_task(give_back_memory())
@@ -228,7 +234,7 @@ class Server(UvicornServer):
             acceptor.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """First what people see, then what they do not."""
+        """Closes the listeners, stops the application, and then uvicorn."""
         if self._giving_back is not None:
             self._giving_back.cancel()
         for acceptor in self._acceptors:
@@ -242,7 +248,7 @@ class Server(UvicornServer):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stopping because somebody said so is a good end: the signal is not raised again."""
+        """Handles signals, and does not raise them again: a requested stop is a success."""
         before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
         try:
             yield
@@ -252,7 +258,10 @@ class Server(UvicornServer):
 
 
 def bind(settings: Settings, *, any_port: bool) -> socket.socket:
-    """The address to listen on. `any_port`: the usual port, or a free one, if that one is taken."""
+    """Returns a socket that is bound to the address of the settings.
+
+    `any_port`: if the port is taken, tries the default port, then any free one.
+    """
     usual: int = Settings().port
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     for port in (settings.port, usual, 0) if any_port else (settings.port,):
@@ -279,7 +288,7 @@ def _has_uvloop() -> bool:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where a browser finds it."""
+    """Returns the URL at which a browser of this machine reaches the listener."""
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""How many files this process may have open, and so how many connections there can be."""
+"""The limit of open files of the process, and how many connections fit into it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from turnwire.settings import Settings
 
 __all__ = ["fit_connections", "raise_file_limit"]
 
-_OTHERS = 512  # files that are no connections: the store, the pipes of agents, libraries
-_SHARE = 4  # one in so many may be a connection that waits
+_OTHERS = 512  # files that are not connections: the store, the pipes of agents, libraries
+_SHARE = 4  # a quarter of the connections may be waiting ones
 
 
 def files_needed(settings: Settings) -> int:
-    """The files of a server that has as many connections as its settings allow."""
+    """Returns how many open files a server needs with all connections that its settings allow."""
     return settings.max_connections + settings.max_waiting_connections + _OTHERS
 
 
 def raise_file_limit(settings: Settings) -> int:
-    """Raise the soft limit of open files as far as needed and allowed; returns what it is then."""
+    """Raises the soft limit of open files as needed and as allowed. Returns the new limit."""
     try:
         import resource
-    except ImportError:  # not on this system, which then has no such limit
+    except ImportError:  # this system has no such limit
         return files_needed(settings)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = files_needed(settings)
@@ -29,16 +29,16 @@ def raise_file_limit(settings: Settings) -> int:
         wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        except (OSError, ValueError):  # macOS has another limit beyond this one
+        except (OSError, ValueError):  # macOS has a second limit
             return soft
         return wanted
     return needed if soft == resource.RLIM_INFINITY else soft
 
 
 def fit_connections(settings: Settings, files: int) -> tuple[Settings, str | None]:
-    """The settings with as many connections as there are files for, and why there are fewer.
+    """Returns settings with as many connections as fit into `files`, and a warning if fewer fit.
 
-    One user may then have half of them, so that there is room for another.
+    One user may then have half of the connections, so that other users can connect.
     """
     if files >= files_needed(settings):
         return settings, None

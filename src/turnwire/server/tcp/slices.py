@@ -1,7 +1,7 @@
 """Handles the bytes of a connection in slices, so that no read holds the event loop for long.
 
-One read has up to 256 kB: forty thousand empty pings, or as many chunks of one byte. To parse and answer
-all of them at once takes more than a second.
+One read has up to 256 kB: forty thousand empty pings, or as many chunks of one byte. Parsing and
+answering all of them at once takes more than a second.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from turnwire.server.tcp.uvicorn_compat import Config, H11Protocol, WebSocketsSa
 
 __all__ = ["SlicedHttp", "SlicedWebSocket", "Slices"]
 
-_SLICE = (
-    1024  # bytes: up to two hundred of the smallest frames or chunks, which take some milliseconds
-)
+_SLICE = 1024  # bytes: up to two hundred of the smallest frames or chunks, some milliseconds
 _TIME_SLICE = 0.005  # seconds until the loop runs its other callbacks
-_MOST_LINES = 400  # of one read of HTTP that is handled at once
+_MOST_LINES = 400  # maximum lines of an HTTP read that is handled at once
 
 
 class Slices:
-    """Passes bytes on in their order. Stops to read while some of them wait."""
+    """Passes bytes on in order. Pauses reading while some bytes wait."""
 
     def __init__(
         self,
@@ -31,7 +29,7 @@ class Slices:
         transport: asyncio.Transport,
         may_read: Callable[[], bool],
     ) -> None:
-        """`take` handles bytes; `may_read` tells whether reading may go on after all are handled."""
+        """`take` handles bytes. `may_read` tells whether reading may resume when no bytes wait."""
         self._take = take
         self._transport = transport
         self._may_read = may_read
@@ -39,7 +37,7 @@ class Slices:
         self._loop = asyncio.get_running_loop()
 
     def feed(self, data: bytes) -> None:
-        """Handles as many bytes as one time slice allows. The rest is handled in later iterations of the loop."""
+        """Handles bytes for one time slice. The rest is handled in later iterations of the loop."""
         if self._rest:
             self._rest += data
             self._transport.pause_reading()
@@ -79,7 +77,10 @@ class SlicedHttp(H11Protocol):
     _slices: Slices | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Handles a read with few lines at once, such as a large body. Divides others into slices."""
+        """Handles a read with few lines at once, such as a large body.
+
+        Divides others into slices.
+        """
         _wake_watchdog(self.config)
         if self._slices is None:
             if data.count(b"\n") <= _MOST_LINES:
@@ -93,7 +94,7 @@ class SlicedHttp(H11Protocol):
         super().data_received(data)
 
     def _take(self, data: bytes) -> None:
-        if self.transport.get_protocol() is self:  # and not a WebSocket by now
+        if self.transport.get_protocol() is self:  # False after an upgrade to a WebSocket
             self.take_bytes(data)
 
 

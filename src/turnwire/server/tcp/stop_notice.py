@@ -1,7 +1,7 @@
 """Notices that uvicorn is about to stop, before uvicorn waits for its clients to leave.
 
-uvicorn closes its sockets first, then waits until every response has ended, and only then tells the
-application. A stream of changes ends when the application ends it, so both would wait for each other.
+uvicorn closes its sockets first, then waits until every response has ended, and only then notifies
+the application. The application has to end streams of changes, so both would wait for each other.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SIGNALS = [
 class StopNotice:
     """Calls `tell` in the event loop when a signal has told uvicorn to stop.
 
-    uvicorn's own handlers stay in place, behind these. Signals that another program handles are
-    left alone, and so are those of a server in another thread, which gets none.
+    These handlers call uvicorn's own handlers first. Signals with handlers of other programs are
+    not touched. A server in another thread receives no signals, so it is not touched either.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        """To be made in the event loop of the server."""
+        """Installs the handlers. Has to be called in the event loop of the server."""
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._before: dict[int, MethodType] = {}  # uvicorn's handlers
@@ -42,14 +42,14 @@ class StopNotice:
 
     @property
     def should_exit(self) -> bool:
-        """Whether uvicorn is to stop. A second application in the same process looks here for it."""
+        """Returns whether uvicorn is to stop. The notice of a second application reads it."""
         return any(handler.__self__.should_exit for handler in self._before.values())  # type: ignore[attr-defined]
 
     def end(self) -> None:
-        """Give the signals back to uvicorn."""
+        """Restores uvicorn's own handlers."""
         self._is_over = True
         for number, handler in self._before.items():
-            if signal.getsignal(number) == self._handle:  # else another one stands before it
+            if signal.getsignal(number) == self._handle:  # not replaced by another notice
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -60,5 +60,5 @@ class StopNotice:
 
 
 def _is_stoppable(server: Any) -> bool:
-    """Whether this is uvicorn, or something like it. Our own server stops the application itself."""
+    """Returns whether this is uvicorn or similar. Our own server stops the application itself."""
     return hasattr(server, "should_exit") and not getattr(server, "stops_its_app", False)

@@ -1,8 +1,8 @@
-"""Everything that is used of uvicorn. Other modules import it from here.
+"""All names of uvicorn that the server uses. Other modules import them from here.
 
-Most of it is not documented, so uvicorn may change it in any version: pyproject.toml has an upper bound.
-Before that is raised, `tests/test_compat.py` says which names are gone. A method that is overridden and
-gone would otherwise only never be called.
+Most of the names are not documented, so any version of uvicorn may change them. pyproject.toml has
+an upper bound for the version. Before the bound is raised, `tests/test_compat.py` finds names that
+are gone. Without that test, an overridden method that is gone would just never be called.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "WebSocketsSansIOProtocol",
 ]
 
-# The names that are called, read or overridden, by their class.
+# The names that are called, read or overridden, by class.
 USED: dict[type, str] = {
     FlowControl: "read_paused",
     H11Protocol: "_unset_keepalive_if_required config conn connection_lost connection_made cycle"

@@ -1,9 +1,10 @@
-"""Logs pauses of the event loop: how long each was, and what ran meanwhile.
+"""Logs pauses of the event loop: how long each was, and which code ran meanwhile.
 
-A timer on the loop measures how late it is called. A thread checks the timer: while it is overdue, the thread
-samples the stacks of what runs. Both sleep while the server is idle: requests and frames wake them (`wake`),
-and once a second the thread checks whether the process uses its processor.
-A pause that begins a second after the last request, and is shorter than a second, may go unseen.
+A timer on the loop measures how late it is called. A thread checks the timer: while the timer is
+overdue, the thread samples the stacks of the running threads. Both sleep while the server is idle.
+Requests and frames wake them (`wake`), and once a second the thread checks whether the process is
+busy. A pause that begins a second after the last request, and is shorter than a second, may be
+missed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Watchdog:
         self.pauses = 0  # number of pauses longer than the threshold
         self.log_every = _LOG_EVERY
         self.looks = 0  # number of samples that were taken
-        # Of the timer. A measured pause is too short by this at most.
+        # Seconds between two calls of the timer. A measured pause is too short by at most this.
         self._period = min(threshold / 4, _PERIOD)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -64,11 +65,11 @@ class Watchdog:
 
     @property
     def is_awake(self) -> bool:
-        """Whether it watches at the moment. It sleeps while the server is idle."""
+        """Returns whether the watchdog is watching. It sleeps while the server is idle."""
         return self._due is not None
 
     def start(self) -> None:
-        """Starts to watch the running loop, and the thread that it runs in."""
+        """Starts watching the running loop and its thread."""
         if not self.threshold:
             return
         self._loop = asyncio.get_running_loop()
@@ -90,13 +91,13 @@ class Watchdog:
         _log.info("The event loop's longest pause was %.0f ms.", self.longest * 1000)
 
     def reset(self) -> None:
-        """Forgets the longest pause."""
+        """Resets the longest pause."""
         self.longest = self.longest_processor_time = 0.0
 
     # --- on the loop ----------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Watches from now on: called for each request and frame."""
+        """Starts the timer if it sleeps. Called for each request and frame."""
         self._was_active = True
         if self._due is None and self._loop is not None and not self._is_stopped:
             now = time.monotonic()
@@ -127,7 +128,7 @@ class Watchdog:
         self._set_timer(now)
 
     def _measure(self, late: float) -> None:
-        """Records a pause of so many seconds."""
+        """Records a pause of `late` seconds."""
         now = time.thread_time()
         used, self._loop_time = min(now - self._loop_time, late + self._period), now
         if late > self.longest:
@@ -137,7 +138,7 @@ class Watchdog:
             self._ended.append((late, used))
 
     def _wake_for_thread(self) -> None:
-        """Watches because the process is active, although no request or frame has come."""
+        """Starts the timer because the process is active, although no request or frame has come."""
         if self._asked_at is not None:
             late, self._asked_at = time.monotonic() - self._asked_at, None
             self._measure(late)
@@ -186,7 +187,7 @@ class Watchdog:
             self._unlogged += 1
             self._unlogged_longest = max(self._unlogged_longest, length)
             return
-        ran = samples.most_common(1)[0][0] if samples else "it was over before it could be seen"
+        ran = samples.most_common(1)[0][0] if samples else "it ended before it could be sampled"
         more = ""
         if self._unlogged:
             more = (
@@ -206,8 +207,8 @@ class Watchdog:
 class _ThreadClocks:
     """Measures the processor time of each thread since the last mark.
 
-    A thread that waits uses none, whatever its stack looks like: a queue or a lock that is written in C
-    has no frame of its own. Only Linux has a clock for each thread.
+    A stack does not show whether a thread waits: a queue or a lock that is written in C has no
+    frame. But a thread that waits uses no processor time. Only Linux has a clock for each thread.
     """
 
     def __init__(self) -> None:
@@ -218,9 +219,9 @@ class _ThreadClocks:
         self._marked = _thread_times()
 
     def ran(self, seconds: float) -> list[int] | None:
-        """Returns the ids of the threads that ran in a pause of so many seconds, the busiest first.
+        """Returns the ids of the threads that ran in a pause of this length, the busiest first.
 
-        Returns None if the system has no such clocks.
+        Returns None if the system has no clocks for threads.
         """
         if not _HAS_CLOCKS:
             return None
@@ -233,12 +234,12 @@ _HAS_CLOCKS = sys.platform == "linux"
 
 
 def _thread_times() -> dict[int, float]:
-    """Returns the processor time of each thread of Python, by its id; nothing without such clocks."""
+    """Returns the processor time of each Python thread by its id; empty without such clocks."""
     times: dict[int, float] = {}
     for thread in threading.enumerate() if _HAS_CLOCKS else ():
         if thread.ident is not None and thread.native_id is not None:
             try:
-                # The kernel's number for the clock of this thread. It refuses one that has ended.
+                # The kernel's number for the clock of a thread. Fails if the thread has ended.
                 times[thread.ident] = time.clock_gettime(~thread.native_id << 3 | 6)
             except OSError:
                 continue
@@ -246,12 +247,12 @@ def _thread_times() -> dict[int, float]:
 
 
 def _what_runs(loop_thread: int, ran: list[int] | None) -> str:
-    """Returns the stack of the loop's thread if it is in a callback, and those of busier threads."""
+    """Returns the stack of the loop's thread if it is in a callback, and of busier threads."""
     frames = sys._current_frames()
     own = frames.pop(loop_thread, None)
     frames.pop(threading.get_ident(), None)
     is_in_callback = own is not None and not _is_between_callbacks(own)
-    if ran is None:  # no clocks: a stack has to tell
+    if ran is None:  # no clocks: guess by the stacks
         waiting = [ident for ident, frame in frames.items() if _looks_waiting(frame)]
         busier = [] if is_in_callback else [each for each in frames if each not in waiting]
     else:

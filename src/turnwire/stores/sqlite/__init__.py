@@ -1,4 +1,4 @@
-"""The log in one SQLite file: the embedded default."""
+"""The default store: the log in one SQLite file."""
 
 from turnwire.stores.sqlite.store import SqliteStore
 

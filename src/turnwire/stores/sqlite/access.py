@@ -1,4 +1,4 @@
-"""Who may come in: tokens and tickets, of which only digests are kept."""
+"""Rows of tokens and tickets. The store keeps only their digests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS = "token_id, name, kind, user, created_at, expires_at, revoked_at"
 
 
 def add_token(db: apsw.Cursor, token: Token, digest: bytes) -> None:
-    """Keep one."""
+    """Adds a token."""
     db.execute(
         "INSERT INTO tokens (token_id, digest, name, kind, user, created_at, expires_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -42,19 +42,25 @@ def add_token(db: apsw.Cursor, token: Token, digest: bytes) -> None:
 
 
 def find_token(db: apsw.Connection, digest: bytes) -> Token | None:
-    """The token that has this digest, revoked or not."""
+    """Returns the token with this digest, revoked or not.
+
+    Returns None if the token does not exist.
+    """
     row = db.execute(f"SELECT {_COLUMNS} FROM tokens WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else Token(*row)
 
 
 def find_tokens(db: apsw.Connection) -> list[Token]:
-    """All of them, the oldest first."""
+    """Returns all tokens, the oldest first."""
     found = db.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, rowid")
     return [Token(*row) for row in found]
 
 
 def revoke_token(db: apsw.Cursor, token_id: str, at: str) -> bool:
-    """It opens nothing any more, nor do the tickets that were had with it."""
+    """Revokes a token, and deletes the tickets issued with it.
+
+    Returns False if the token does not exist or is already revoked.
+    """
     db.execute(
         "UPDATE tokens SET revoked_at = ? WHERE token_id = ? AND revoked_at IS NULL",
         (at, clean(token_id)),
@@ -65,7 +71,7 @@ def revoke_token(db: apsw.Cursor, token_id: str, at: str) -> bool:
 
 
 def forget_tokens(db: apsw.Cursor, before: int) -> None:
-    """What opened nothing any more at that time."""
+    """Deletes tokens and tickets that expired or were revoked before that time."""
     db.execute(
         "DELETE FROM tokens WHERE expires_at <= ?1 OR revoked_at <= ?2", (before, iso(before))
     )
@@ -75,7 +81,11 @@ def forget_tokens(db: apsw.Cursor, before: int) -> None:
 def add_ticket(
     db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int, most: int | None = None
 ) -> bool:
-    """Keep one, unless its token is void, and forget those whose time is over."""
+    """Adds a ticket, and deletes expired tickets.
+
+    Returns False if the ticket's token is void. Raises OverQuota if the token has `most` tickets
+    open.
+    """
     db.execute("DELETE FROM tickets WHERE expires_at <= ?", (now,))
     if _is_void(db, ticket.token_id, now):
         return False
@@ -93,12 +103,12 @@ def add_ticket(
 
 
 def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket | None:
-    """Whoever is first has it; nobody has it twice."""
+    """Consumes a ticket: only the first caller gets it. Returns None if the ticket is not valid."""
     found: list[Any] = db.execute(
         "DELETE FROM tickets WHERE digest = ? AND kind = ?"
         " RETURNING kind, user, token_id, expires_at",
         (digest, kind),
-    ).fetchall()  # all: a statement that is left in the middle blocks the next one
+    ).fetchall()  # fetch all rows: an unfinished statement blocks the next one
     taken = [Ticket(*row) for row in found]
     if not taken or taken[0].expires_at <= now or _is_void(db, taken[0].token_id, now):
         return None
@@ -106,12 +116,15 @@ def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket |
 
 
 def void_tickets(db: apsw.Cursor, user: str) -> None:
-    """Delete the tickets of a user."""
+    """Deletes the tickets of a user."""
     db.execute("DELETE FROM tickets WHERE user = ?", (clean(user),))
 
 
 def _is_void(db: apsw.Cursor, token_id: str, now: int) -> bool:
-    """Whether a token is here that opens nothing any more. An application's users have none."""
+    """Returns whether the token is stored and is expired or revoked.
+
+    Users of an embedding application have no stored token.
+    """
     found = db.execute(
         "SELECT 1 FROM tokens WHERE token_id = ? AND (revoked_at IS NOT NULL OR expires_at <= ?)",
         (clean(token_id), now),

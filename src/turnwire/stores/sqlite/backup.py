@@ -1,4 +1,4 @@
-"""A copy of the file while it is in use."""
+"""Backup: copies the file while it is in use."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from turnwire.stores.sqlite.schema import new_epoch, transaction
 
 __all__ = ["copy_to", "disown"]
 
-_JUMP = 1 << 32  # more claims than the original will see
+_JUMP = 1 << 32  # more claims than the original will ever have
 
 
 def copy_to(source: apsw.Connection, path: str) -> str:
-    """Copy everything as it is now, and return the copy's own epoch.
+    """Copies the whole log as of now, and returns the new epoch of the copy.
 
-    The copy gets its name only when it is whole. Writers do not wait for it.
+    The copy gets its final name only when it is complete. Writers do not wait for the backup.
     """
     target = Path(path)
     if target.exists():
-        raise FileExistsError(f"{path} is there already")
+        raise FileExistsError(f"{path} already exists")
     unfinished = target.with_name(target.name + ".unfinished")
     unfinished.unlink(missing_ok=True)
     try:
@@ -33,7 +33,7 @@ def copy_to(source: apsw.Connection, path: str) -> str:
 
 
 def disown(connection: apsw.Connection) -> None:
-    """Nobody owns the conversations of a copy, and no claim on the original holds in it."""
+    """Removes all owners from a copy, and voids all claims of the original by higher fences."""
     connection.execute(
         "UPDATE conversations SET owner = NULL, lease_until = 0, fence = fence + ?", (_JUMP,)
     )
@@ -43,18 +43,19 @@ def disown(connection: apsw.Connection) -> None:
 def _copy(source: apsw.Connection, path: Path) -> str:
     path.touch(mode=0o600)
     epoch = new_epoch()
-    # One read transaction: it sees one state of the log. Only rows are copied, not freed pages, so
+    # One read transaction sees one state of the log. Only rows are copied, not freed pages, so
     # nothing that was deleted or overwritten gets into the copy.
-    source.pragma("query_only", False)  # SQLite refuses it otherwise
+    source.pragma("query_only", False)  # VACUUM INTO fails on a read-only connection
     try:
         source.execute("VACUUM INTO ?", (str(path),))
     finally:
         source.pragma("query_only", True)
     copy = apsw.Connection(str(path))
     try:
-        copy.pragma("journal_mode", "delete")  # one file, with nothing beside it
+        # The copy is a single file, without a write-ahead log.
+        copy.pragma("journal_mode", "delete")
         copy.pragma("secure_delete", True)
-        with transaction(copy):  # its end also writes the whole copy to the disk
+        with transaction(copy):  # the end of the transaction also syncs the copy to the disk
             copy.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
             disown(copy)
             erase_words(copy)

@@ -1,8 +1,8 @@
-"""A file that only takes up room, to be let go when the disk is full.
+"""The ballast: a file that only reserves disk space, released when the disk is full.
 
-A full disk lets nothing be written, not even the end of a turn. With the ballast gone there is room
-for what has happened already and cannot be refused; what people ask for is refused until there is
-room for both again.
+On a full disk nothing can be written, not even the end of a turn. Releasing the ballast makes room
+for what has happened already and cannot be refused. New input of clients is refused until the disk
+has room for both again.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from pathlib import Path
 __all__ = ["BALLAST", "Ballast", "free_bytes"]
 
 BALLAST = 8 << 20  # bytes
-_MARGIN = 1 << 20  # bytes that must be free besides; with fewer the disk counts as full
+_MARGIN = 1 << 20  # bytes that must be free in addition; with fewer the disk counts as full
 _LOOK_AGAIN = 1.0  # seconds
 
 
 def free_bytes(folder: Path) -> int:
-    """How much room the disk has."""
+    """Returns the free bytes of the disk."""
     return shutil.disk_usage(folder).free
 
 
 class Ballast:
-    """Belongs to one writer. Several processes with the same file share it."""
+    """The ballast of one writer. Several processes with the same file share it."""
 
     def __init__(self, database: str, size: int) -> None:
         self.path = Path(f"{database}-ballast")
         self._size = size
-        self._looked = -_LOOK_AGAIN  # when; seconds of a clock that does not jump
-        self.is_released = False  # the disk was full, and may be still
+        self._looked = -_LOOK_AGAIN  # time of the last check, by the monotonic clock
+        self.is_released = False  # the disk was full, and may still be
 
     @property
     def has_room(self) -> bool:
-        """Whether the disk has room for what people may send."""
+        """Returns whether the disk has room for new input of clients."""
         return self._free() >= _MARGIN
 
     def release(self) -> bool:
-        """Let it go, if the disk is full. Whether there is more room now."""
+        """Deletes the ballast if the disk is full. Returns whether that freed space."""
         if not self._size or self._free() >= self._size:
-            return False  # something else is full: a file that may not grow
+            return False  # not the disk is full, but a file with a size limit
         self.is_released = True
         try:
             self.path.unlink()
@@ -51,7 +51,10 @@ class Ballast:
         return True
 
     def keep(self) -> None:
-        """Make it again if it is not there and there is room. Cheap: it looks now and then."""
+        """Creates the ballast again if it is missing and the disk has room.
+
+        Cheap to call: it checks about once a second.
+        """
         now = time.monotonic()
         if not self._size or now - self._looked < _LOOK_AGAIN:
             return
@@ -62,7 +65,7 @@ class Ballast:
             self.is_released = not self._make()
 
     def remove(self) -> None:
-        """Nobody writes any more."""
+        """Deletes the ballast at shutdown."""
         with suppress(OSError):
             self.path.unlink()
 
@@ -79,7 +82,10 @@ class Ballast:
             return 0
 
     def _make(self) -> bool:
-        """With real blocks, not a hole. Others may do it at the same time: it is the same file."""
+        """Allocates real blocks, not a sparse file.
+
+        Several processes may do so at the same time.
+        """
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
@@ -98,6 +104,6 @@ def _allocate(file: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
         return
-    block = bytes(1 << 20)  # macOS has no such call
+    block = bytes(1 << 20)  # macOS has no posix_fallocate
     for at in range(0, size, len(block)):
         os.pwrite(file, block[: size - at], at)

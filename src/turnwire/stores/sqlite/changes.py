@@ -1,4 +1,4 @@
-"""Everything else that is written: conversations come and go, owners change, blobs, the audit trail."""
+"""Writes outside of commits: conversations, owners and blobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-# Those that it used or that were uploaded for it, if no other conversation needs them.
+# Blobs that the conversation used, or that were uploaded for it, unless another one uses them.
 _DELETE_BLOBS = """
 DELETE FROM blobs
 WHERE (
@@ -46,7 +46,7 @@ WHERE (
 
 
 def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
-    """Begin one, with an empty log."""
+    """Creates a conversation with an empty log."""
     state = new.state or Conversation(new.conversation_id)
     state = structs.replace(
         state,
@@ -55,7 +55,7 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
         title=state.title or new.title,
     )
     if state.head != 0 or state.conversation_id != new.conversation_id:
-        raise Conflict("A conversation begins with an empty log and its own name.")
+        raise Conflict("A new conversation must have an empty log, and a state with its own id.")
     add_row(db, new, state)
     for request in state.requests:
         for sql, row in opened(clean(new.conversation_id), request, new.created_at):
@@ -63,7 +63,7 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
 
 
 def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
-    """The conversation itself."""
+    """Inserts the row of a conversation. Raises Conflict if the id is taken."""
     conversation_id = clean(new.conversation_id)
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options, parent_id,"
@@ -89,11 +89,11 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
         ),
     )
     if not db.connection.changes():
-        raise Conflict(f"There is a conversation {conversation_id} already.")
+        raise Conflict(f"The conversation {conversation_id} already exists.")
 
 
 def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -> None:
-    """Change what is not the engine's."""
+    """Archives or restores a conversation."""
     db.execute(
         "UPDATE conversations SET archived = ? WHERE conversation_id = ?",
         (archived, clean(conversation_id)),
@@ -103,7 +103,7 @@ def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -
 
 
 def delete_conversation(db: apsw.Cursor, conversation_id: str, at: str, by: str | None) -> None:
-    """Everything of it goes; that it went is written down."""
+    """Deletes a conversation with all its data, and notes the deletion in the audit trail."""
     conversation_id = clean(conversation_id)
     db.execute(
         "DELETE FROM search WHERE rowid IN (SELECT number FROM messages WHERE conversation_id = ?)",
@@ -127,7 +127,7 @@ def _not_found(conversation_id: str) -> Refused:
 def claim_conversation(
     db: apsw.Cursor, conversation_id: str, owner: str, now: int, lease: int
 ) -> Claim:
-    """Give it to this owner, unless another one's lease still runs."""
+    """Claims a conversation for an owner. Raises Owned while the lease of another owner runs."""
     owner = clean(owner)
     row = db.execute(
         "SELECT fence, owner, lease_until FROM conversations WHERE conversation_id = ?",
@@ -137,7 +137,7 @@ def claim_conversation(
         raise _not_found(conversation_id)
     fence, other, until = row
     if other is not None and other != owner and until > now:
-        raise Owned(f"The conversation belongs to {other}.", owner=other, lease_until=until)
+        raise Owned(f"The conversation is owned by {other}.", owner=other, lease_until=until)
     db.execute(
         "UPDATE conversations SET fence = ?, owner = ?, lease_until = ? WHERE conversation_id = ?",
         (fence + 1, owner, now + lease, clean(conversation_id)),
@@ -146,7 +146,7 @@ def claim_conversation(
 
 
 def renew_claims(db: apsw.Cursor, claims: Sequence[Claim], now: int, lease: int) -> list[Claim]:
-    """Extend the leases of those that nobody else has taken."""
+    """Renews leases, and returns the claims that are still valid."""
     held = []
     for claim in claims:
         db.execute(
@@ -160,7 +160,7 @@ def renew_claims(db: apsw.Cursor, claims: Sequence[Claim], now: int, lease: int)
 
 
 def release_claim(db: apsw.Cursor, claim: Claim) -> None:
-    """Let go of it; somebody else's claim stays."""
+    """Releases a claim. A newer claim of another owner stays."""
     db.execute(
         "UPDATE conversations SET owner = NULL, lease_until = 0"
         " WHERE conversation_id = ? AND fence = ? AND owner = ?",
@@ -172,10 +172,10 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 
 
 def _check_quota(db: apsw.Cursor, user: str | None, more: int, quota: int) -> None:
-    """All that the user has stored counts; see the table `stored`."""
+    """Raises OverQuota if the user's stored bytes would exceed the quota; see table `stored`."""
     kept = 0 if user is None else find_stored(db.connection, user).bytes
     if kept + more > quota:
-        said = f"With these {more:,} bytes there would be more than {quota:,}."
+        said = f"With these {more:,} bytes the user would have more than {quota:,} stored."
         raise OverQuota(said, kept=kept, quota=quota)
 
 
@@ -189,7 +189,10 @@ def put_blob(
     conversation_id: str | None,
     quota: int | None = None,
 ) -> None:
-    """Keep it. The same again changes nothing; something else under its name is refused."""
+    """Stores a blob.
+
+    Storing the same blob again changes nothing. Raises Conflict if the id has other bytes.
+    """
     if quota is not None:
         _check_quota(db, user, len(data), quota)
     db.execute(
@@ -211,4 +214,4 @@ def put_blob(
         "SELECT data = ? FROM blobs WHERE blob_id = ?", (data, clean(blob_id))
     ).fetchall()[0]
     if not same:
-        raise Conflict(f"There is another blob {blob_id} already.")
+        raise Conflict(f"Another blob already has the id {blob_id}.")

@@ -1,4 +1,4 @@
-"""A commit as rows. They are made where it was asked for; the writer's thread only writes them."""
+"""A commit as rows: the caller's thread builds them, the writer thread only writes them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
 
-# The fence, the owner and the numbers are checked by the statement that moves the head.
+# The statement that moves the head also checks the fence, the owner and the entry numbers.
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = coalesce(?3, updated_at), unsettled = ?4,
@@ -57,12 +57,12 @@ INSERT INTO messages (
     trace_id, created_at
 ) VALUES (?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?)
 """
-# A bound value is copied, and the statement keeps the copy until it is used again. So the JSON of a long entry is not bound: a
-# function makes it while it is written.
+# SQLite copies a bound value, and the statement keeps the copy until its next use. So the JSON of a
+# long entry is not bound: a function produces it during the write.
 _ADD_LONG_ENTRY = ADD_ENTRY.replace("CAST(? AS TEXT)", "CAST(json_of_entry(?) AS TEXT)")
 _LONG = 256 * 1024  # bytes of JSON
 _ADD_WORDS = "INSERT INTO search (rowid, words) VALUES (?, ?)"
-# A turn that goes on, or is handed over again, began when it began.
+# A turn that continues or is handed over again keeps its first start time.
 _BEGIN_TURN = """
 INSERT INTO turns (
     conversation_id, turn_id, trace_id, origin, queue_id, client_message_id, started_at
@@ -81,7 +81,8 @@ ON CONFLICT DO UPDATE SET
     cache_read_input_tokens = excluded.cache_read_input_tokens,
     cost_usd = excluded.cost_usd, duration_ms = excluded.duration_ms
 """
-# An agent may ask the same again in a new process: the row, and its item in the inbox, are reused.
+# An agent may ask the same again in a new process. The request's row and inbox item are then
+# reused.
 _OPEN_REQUEST = """
 INSERT INTO requests (conversation_id, request_id, kind, request_json, opened_at, deadline_at)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -119,7 +120,7 @@ INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES 
 
 
 class CommitJob(Job[None]):
-    """All that one step writes."""
+    """Writes all rows of one step."""
 
     __slots__ = (
         *("_at", "_claim", "_conversation_id", "_entries", "_long_entries", "_move", "_others"),
@@ -262,7 +263,7 @@ class CommitJob(Job[None]):
 
 
 def end_columns(end: TurnEnd) -> Row:
-    """How a turn ended, from `end_json` on."""
+    """Returns the columns of a turn's end, from `end_json` on."""
     usage = end.usage
     return (
         json_text(end),
@@ -277,7 +278,7 @@ def end_columns(end: TurnEnd) -> Row:
 
 
 def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[str, Row]]:
-    """A request and its item in the inbox."""
+    """Returns the statements that open a request and its inbox item."""
     request_id = clean(request.request_id)
     source = source_id(conversation_id, request)
     deadline_at = clean(request.deadline_at)
@@ -287,7 +288,7 @@ def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[st
 
 
 def source_id(conversation_id: str, request: OpenRequest) -> str:
-    """What an item of the inbox is about."""
+    """Returns the source of an inbox item: the conversation and the question."""
     return f"conversation:{conversation_id}:{request.kind}:{clean(request.request_id)}"
 
 
@@ -299,12 +300,12 @@ def audit_row(
     trace_id: str | None,
     data: dict[str, Any] | None,
 ) -> Row:
-    """A row of the audit trail."""
+    """Returns a row of the audit trail."""
     return at, clean(action), conversation_id, clean(by), clean(trace_id), json_text(data or {})
 
 
 def is_unsettled(state: Conversation) -> bool:
-    """Whether somebody has to look after it when the server starts again."""
+    """Returns whether the conversation needs recovery when the server starts again."""
     going_on = state.turn or state.tools or state.background
     return bool(going_on or state.queue or state.requests or state.replies)
 
@@ -316,7 +317,7 @@ def _trace_of(commit: Commit) -> str | None:
 
 
 def _say_why(db: apsw.Cursor, claim: Claim, before: int) -> None:
-    """Nothing was changed: either the claim is old, or the numbers are wrong."""
+    """Raises why the head did not move: Fenced for an old claim, Conflict for wrong numbers."""
     conversation_id = clean(claim.conversation_id)
     found = db.execute(
         "SELECT fence, head, owner FROM conversations WHERE conversation_id = ?", (conversation_id,)

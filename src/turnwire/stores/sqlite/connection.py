@@ -1,4 +1,4 @@
-"""Connections to the file, all opened alike, and what SQLite's errors mean."""
+"""Connections to the SQLite file, and the mapping of SQLite's errors to errors of the port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwire.stores.sqlite.watch import set_aside_foreign_wal
 
 __all__ = ["STORAGE_ERRORS", "close_quietly", "connect", "storage_errors"]
 
-# The disk's fault, or another process's: nothing was written, and later it may work.
+# Errors caused by the disk or by another process. Nothing was written, and a retry may succeed.
 STORAGE_ERRORS = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -32,7 +32,7 @@ STORAGE_ERRORS = (
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Say SQLite's errors in the words of the port."""
+    """Translates SQLite's errors into errors of the port."""
     try:
         yield
     except STORAGE_ERRORS as failure:
@@ -46,9 +46,10 @@ def storage_errors() -> Iterator[None]:
 def connect(
     path: str, *, busy_ms: int, writes: bool = False, vfs: str | None = None
 ) -> apsw.Connection:
-    """Open the file, or make it. Only its owner may read it: it holds what people said."""
-    # Only a file that is not there yet: to close one that is gives up every lock that this process
-    # has on it. Another process would then take itself for the last one, and take the log away.
+    """Opens the file, or creates it so that only its owner may read it."""
+    # Only a missing file is created here. Closing an existing file would release all locks of this
+    # process on it. Another process would then believe that it is the last one, and remove the
+    # write-ahead log.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags, 0o600))
@@ -57,7 +58,8 @@ def connect(
     except OSError as failure:
         cause = failure.strerror or str(failure)
         raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
-    if writes:  # before any reader: it looks into the file, which gives up the locks as well
+    # Before any reader, because this check opens the file, which would also release the locks.
+    if writes:
         set_aside_foreign_wal(path)
     with storage_errors():
         connection = apsw.Connection(path, vfs=vfs)
@@ -70,7 +72,10 @@ def connect(
 
 
 def close_quietly(connection: apsw.Connection) -> None:
-    """Close it. What was committed is written over to the file now, or by whoever opens it next."""
+    """Closes the connection and ignores errors.
+
+    Committed data is checkpointed now, or by the next process that opens the file.
+    """
     with suppress(*STORAGE_ERRORS):
         connection.close()
 
@@ -80,19 +85,22 @@ def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:
     mode = _log_ahead(connection, busy_ms)
     if mode != "wal":
         raise StorageUnavailable(f"The log's disk allows no write-ahead log, only `{mode}`.")
-    connection.pragma("synchronous", "full")  # a commit that has returned survives a power cut
+    connection.pragma("synchronous", "full")  # a commit that has returned survives a power failure
     connection.pragma("foreign_keys", True)
     connection.pragma("temp_store", "memory")
     if writes:
-        # Always, not only for deletes: a state that is written anew leaves its old text otherwise.
+        # Always on, not only for deletes: otherwise a rewritten state leaves its old text in the
+        # file.
         connection.pragma("secure_delete", True)
     else:
         connection.pragma("query_only", True)
 
 
 def _log_ahead(connection: apsw.Connection, busy_ms: int) -> str:
-    """The first ones who open a new file all want to change it to this. Where they stand in each
-    other's way SQLite lets none of them wait, so they try again.
+    """Switches the file to a write-ahead log, with retries, and returns the resulting journal mode.
+
+    Processes that open a new file at the same time all try to switch it. SQLite does not wait when
+    they block each other.
     """
     deadline = time.monotonic() + busy_ms / 1000
     while True:

@@ -1,4 +1,4 @@
-"""Who follows which conversation."""
+"""Rows of connections: which client follows which conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from turnwire.ports import Connection
 
 __all__ = ["add_connections", "find_connections", "remove_connections"]
 
-# A conversation may have been deleted meanwhile.
+# Skips connections whose conversation was deleted meanwhile.
 _ADD = """
 INSERT INTO connection_sessions (
     connection_id, conversation_id, owner, client_id, user, protocol, opened_at, seen_at,
@@ -24,7 +24,7 @@ ON CONFLICT DO UPDATE SET seen_at = excluded.seen_at, last_sequence = excluded.l
 
 
 def add_connections(db: apsw.Cursor, connections: Sequence[Connection]) -> None:
-    """Remember them, or what is new of them."""
+    """Adds or updates connections."""
     for each in connections:
         db.execute(
             _ADD,
@@ -43,7 +43,7 @@ def add_connections(db: apsw.Cursor, connections: Sequence[Connection]) -> None:
 
 
 def remove_connections(db: apsw.Cursor, connection_ids: Sequence[str]) -> None:
-    """They are gone."""
+    """Removes connections."""
     for connection_id in connection_ids:
         db.execute(
             "DELETE FROM connection_sessions WHERE connection_id = ?", (clean(connection_id),)
@@ -51,7 +51,7 @@ def remove_connections(db: apsw.Cursor, connection_ids: Sequence[str]) -> None:
 
 
 def find_connections(db: apsw.Connection, conversation_id: str | None) -> list[Connection]:
-    """The oldest first."""
+    """Returns the connections of one conversation or of all, the oldest first."""
     found = db.execute(
         "SELECT connection_id, conversation_id, owner, client_id, opened_at, seen_at, user,"
         " protocol, last_sequence FROM connection_sessions"

@@ -1,10 +1,10 @@
-"""Erases deleted text from the file: from the search index, then from the write-ahead log.
+"""Erases deleted text from the search index, then from the write-ahead log.
 
-`secure_delete` overwrites deleted rows and freed pages with zeros, but not at these two places. The
+`secure_delete` overwrites deleted rows and freed pages with zeros, except in these two places. The
 search index only marks a deleted entry; its words stay until the segments are merged. The
 write-ahead log keeps older versions of pages until it is truncated. Both are done after the delete
 has returned, in short steps between other writes. The mark in `meta` is written with the delete, so
-a process that opens the file after a crash goes on.
+a process that opens the file after a crash continues the work.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from turnwire.stores.sqlite.schema import transaction
 __all__ = ["Eraser", "erase_words", "mark_deleted"]
 
 _MARK = "to_erase"
-_PAGES = 64  # of the search index that are merged in one step: about 10 milliseconds
+_PAGES = 64  # pages of the search index that one step merges: about 10 milliseconds
 _INTERVAL = 0.05  # seconds between two steps, for other writes
-_LONGEST_WAIT = 30.0  # seconds between two tries after failures
+_LONGEST_WAIT = 30.0  # maximum number of seconds between two retries
 _TRUNCATE_MS = 100  # how long a checkpoint waits for readers; writers wait as long
 
 
 def mark_deleted(db: apsw.Cursor) -> None:
-    """Notes that something is to be erased, in the transaction that deletes it."""
+    """Marks the file for erasure, in the transaction that deletes."""
     db.execute(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         (_MARK, secrets.token_hex(8)),
@@ -34,24 +34,25 @@ def mark_deleted(db: apsw.Cursor) -> None:
 
 
 def erase_words(connection: apsw.Connection) -> None:
-    """Rewrites the whole search index of a copy at once, if something is to be erased in it."""
+    """Rewrites the whole search index of a copy at once, if the copy is marked for erasure."""
     if _read_mark(connection) is not None:
         connection.execute("INSERT INTO search (search) VALUES ('optimize')")
         connection.execute("DELETE FROM meta WHERE name = ?", (_MARK,))
 
 
 class Eraser:
-    """What is left to erase in one file. Belongs to the thread that writes."""
+    """The erasure that remains for one file. Used only by the writer thread."""
 
     def __init__(self) -> None:
-        self.is_wanted = True  # the mark has to be read: something may have been deleted
-        self._mark: str | None = None  # what is being erased; None: nothing
+        self.is_wanted = True  # the mark must be read: data may have been deleted
+        # The mark that is being erased; None if there is nothing to erase.
+        self._mark: str | None = None
         self._has_begun = self._has_merged = False
         self._due = 0.0  # when the next step may run, by the monotonic clock
         self._wait = _INTERVAL
 
     def look(self, connection: apsw.Connection) -> None:
-        """Reads the mark again. After another delete everything has to be done again."""
+        """Reads the mark again. After another delete, the erasure starts from the beginning."""
         self.is_wanted = False
         mark = _read_mark(connection)
         if mark != self._mark:
@@ -61,16 +62,16 @@ class Eraser:
 
     @property
     def pause(self) -> float | None:
-        """Seconds until the next step may run. None: there is nothing to erase."""
+        """Returns the seconds until the next step; None if there is nothing to erase."""
         return None if self._mark is None else max(0.0, self._due - time.monotonic())
 
     def put_off(self) -> None:
-        """The last step failed: waits twice as long as before."""
+        """Doubles the wait after a failed step."""
         self._due = time.monotonic() + self._wait
         self._wait = min(self._wait * 2, _LONGEST_WAIT)
 
     def step(self, connection: apsw.Connection) -> None:
-        """Does a little of the work. Raises apsw.BusyError while readers use the write-ahead log."""
+        """Runs one step. Raises apsw.BusyError while readers use the write-ahead log."""
         if not self._has_merged:
             self._has_merged = self._merge(connection)
         else:
@@ -84,7 +85,7 @@ class Eraser:
     def _merge(self, connection: apsw.Connection) -> bool:
         """Merges a few pages of the search index. Returns whether all are merged."""
         before = connection.total_changes()
-        pages = _PAGES if self._has_begun else -_PAGES  # a negative number begins with all segments
+        pages = _PAGES if self._has_begun else -_PAGES  # a negative number starts with all segments
         with transaction(connection):
             connection.execute("INSERT INTO search (search, rank) VALUES ('merge', ?)", (pages,))
         is_first, self._has_begun = not self._has_begun, True
@@ -96,7 +97,7 @@ class Eraser:
 
 
 def _truncate(connection: apsw.Connection) -> None:
-    """Writes everything over to the file, and leaves an empty write-ahead log."""
+    """Checkpoints everything into the file, and truncates the write-ahead log."""
     busy_ms = connection.pragma("busy_timeout")
     connection.set_busy_timeout(_TRUNCATE_MS)
     try:

@@ -1,4 +1,4 @@
-"""A conversation that begins with the log of another: where it can, and how that is written."""
+"""Forks: finds where a log can be forked, and copies the log up to that entry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row
 
 __all__ = ["find_fork_place", "fork_conversation"]
 
-_UUIDS = 50  # of the last messages
-_TRIES = 200  # places that are looked at to find a whole one
+_UUIDS = 50  # maximum number of recent message ids that are returned
+_TRIES = 200  # maximum number of candidate places that are checked
 
 _state = msgspec.json.Decoder(Conversation).decode
 _end = msgspec.json.Decoder(TurnEnd).decode
 
-# --- where ------------------------------------------------------------------------------------------
+# --- where a log can be forked --------------------------------------------------------------------
 
 _NEWEST_TURN = """
 SELECT max(
@@ -32,7 +32,7 @@ SELECT max(
         WHERE conversation_id = ?1 AND ended_at IS NOT NULL AND after_sequence <= ?2), 0)
 )
 """
-# Of turns that have begun: one that has not ended, or something that comes later.
+# A turn that has begun is incomplete at this place if it has not ended or has later entries.
 _HALF_SAID = """
 SELECT EXISTS (
     SELECT 1 FROM messages
@@ -53,7 +53,8 @@ WHERE conversation_id = ?1 AND sequence_num <= ?2 AND uuid IS NOT NULL
     AND role <> 'system' AND message_json ->> '$.meta.parentToolUseId' IS NULL
 ORDER BY sequence_num DESC LIMIT ?3
 """
-# Where it may be whole: behind a turn, and before what a person says. The nearest first.
+# Candidate places: after the end of a turn, and before a message of a person. The nearest come
+# first.
 _PLACES_BEFORE = """
 SELECT DISTINCT place FROM (
     SELECT * FROM (
@@ -67,7 +68,7 @@ SELECT DISTINCT place FROM (
     )
 ) ORDER BY place DESC
 """
-_PLACES_BEHIND = """
+_PLACES_AFTER = """
 SELECT DISTINCT place FROM (
     SELECT * FROM (
         SELECT after_sequence AS place FROM turns
@@ -83,7 +84,10 @@ SELECT DISTINCT place FROM (
 
 
 def find_fork_place(db: apsw.Connection, conversation_id: str, at: int | None) -> ForkPlace:
-    """A place, with what somebody has to know who forks there."""
+    """Returns whether a log can be forked at an entry.
+
+    The result has what the fork needs, or the nearest entries where a fork is possible.
+    """
     name = clean(conversation_id)
     found = db.execute(
         "SELECT head, state_json FROM conversations WHERE conversation_id = ?", (name,)
@@ -98,8 +102,8 @@ def find_fork_place(db: apsw.Connection, conversation_id: str, at: int | None) -
     before = _first_whole(db, name, state, _PLACES_BEFORE, near)
     if at is None:
         return _place(db, name, before or 0)
-    behind = _first_whole(db, name, state, _PLACES_BEHIND, near)
-    nearest = {before or 0, *([] if behind is None else [behind])}
+    after = _first_whole(db, name, state, _PLACES_AFTER, near)
+    nearest = {before or 0, *([] if after is None else [after])}
     if near != place and _is_whole(db, name, near, state):
         nearest = {near}
     return ForkPlace(place, False, sorted(nearest))
@@ -118,7 +122,7 @@ def _is_whole(db: apsw.Connection, name: str, at: int, state: Conversation) -> b
     turns += [request.turn_id for request in state.requests]
     turns += [task.turn_id for task in state.background]
     if at and any((turn_id or 0) <= newest for turn_id in turns):
-        return False  # it is open still
+        return False  # something of these turns is still open
     return not db.execute(_HALF_SAID, (name, at, newest)).get
 
 
@@ -134,10 +138,10 @@ def _place(db: apsw.Connection, name: str, at: int) -> ForkPlace:
     )
 
 
-# --- how ------------------------------------------------------------------------------------------
+# --- how the log is copied ------------------------------------------------------------------------
 
-# Everything is copied inside SQLite, so that a long log needs no memory. An entry names the run that
-# it belongs to, which is that of the new conversation; every entry begins with that name.
+# Everything is copied inside SQLite, so a long log needs no memory. Each entry begins with the name
+# of its run, which contains the conversation's id; the copy gets the new id.
 _ENTRIES = """
 INSERT INTO messages (
     conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
@@ -155,7 +159,7 @@ FROM (
 )
 ORDER BY sequence_num
 """
-# search_words and blob_ids are ours, see schema.py.
+# The SQL functions search_words and blob_ids are defined in schema.py.
 _WORDS = """
 INSERT INTO search (rowid, words)
 SELECT number, words
@@ -169,7 +173,7 @@ INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id)
 SELECT ?1, value FROM messages, json_each(blob_ids(message_json))
 WHERE conversation_id = ?1 AND instr(message_json, '"blobId"')
 """
-# Its figures stay with the turn that took them: whoever adds up the columns counts nothing twice.
+# Token counts and costs stay with the original turn, so that sums over the columns count them once.
 _TURNS = """
 INSERT INTO turns (
     conversation_id, turn_id, trace_id, origin, client_message_id, started_at, ended_at, end_json,
@@ -180,7 +184,7 @@ SELECT ?1, turn_id, trace_id, origin, client_message_id, started_at, ended_at, e
 FROM turns
 WHERE conversation_id = ?2 AND ended_at IS NOT NULL AND after_sequence <= ?3
 """
-# That they were asked, and how they ended: an answer that comes now is told so.
+# Ended requests are copied with their outcome, so that a late answer gets it as a reply.
 _REQUESTS = """
 INSERT INTO requests (
     conversation_id, request_id, kind, request_json, opened_at, deadline_at, outcome, ended_at,
@@ -194,17 +198,19 @@ WHERE conversation_id = ?2 AND outcome IS NOT NULL
 
 
 def fork_conversation(db: apsw.Cursor, new: NewConversation, by: str | None) -> None:
-    """All of it, in the transaction that is open."""
+    """Creates a fork in the open transaction."""
     name, parent, at = clean(new.conversation_id), clean(new.parent_id), new.forked_at
     if parent is None or at is None or new.state is None or new.state.head != at:
-        raise Conflict("A fork has a parent, and begins with what that had come to.")
+        raise Conflict(
+            "A fork needs a parent, and its head must be the sequence number it is forked at."
+        )
     head: Any = db.execute(
         "SELECT head FROM conversations WHERE conversation_id = ?", (parent,)
     ).get
     if head is None:
         raise Refused("CONVERSATION_NOT_FOUND", conversation_id=new.parent_id)
     if not 0 <= at <= head:
-        raise Conflict(f"The log ends at {head}, not at {at} or behind it.", head=head)
+        raise Conflict(f"The log ends at {head}. It cannot be forked at {at}.", head=head)
     add_row(db, new, new.state)
     for sql in (_ENTRIES, _TURNS, _REQUESTS):
         db.execute(sql, (name, parent, at))

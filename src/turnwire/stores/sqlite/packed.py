@@ -1,11 +1,12 @@
-"""Many rows in one value, so that reading them does not hold up the event loop.
+"""Packs many rows into one value, so that reading them does not block the event loop.
 
-SQLite is left and entered again for each row of a query, and the interpreter is taken each time. While a thread reads a page of 500
-rows that way, the event loop waits for the interpreter up to 500 times. `packed` makes one statement of one row from such a query:
-the thread takes the interpreter once, and `unpacked` cuts the value into rows on the event loop, in slices.
+Python calls SQLite once for each row of a query, and takes the interpreter lock each time. While a
+thread reads a page of 500 rows that way, the event loop waits for the lock up to 500 times.
+`packed` turns such a query into a statement with one row, so the thread takes the lock once.
+`unpacked` splits the value into rows on the event loop, in slices.
 
-A row begins with what its fields need, separated by commas: a number itself, the length of a text in bytes, or `-` for NULL. Then
-comes a semicolon, then the texts.
+A row begins with one item for each field, separated by commas: a number itself, the length of a
+text in bytes, or `-` for NULL. A semicolon follows, then the texts.
 """
 
 from __future__ import annotations
@@ -17,16 +18,15 @@ import apsw
 
 __all__ = ["Kinds", "Packed", "fetch_packed", "packed", "text", "unpacked"]
 
-Kinds: TypeAlias = Mapping[
-    str, Callable[[bytes], Any]
-]  # by column: what makes a value of its bytes
+# Maps a column to the function that decodes the column's bytes.
+Kinds: TypeAlias = Mapping[str, Callable[[bytes], Any]]
 Packed: TypeAlias = bytes
 
 text = bytes.decode
 
 
 def packed(kinds: Kinds, query: str, order: str) -> str:
-    """Returns a statement that gives the rows of `query`, by `order`, as one value."""
+    """Returns a statement that yields the rows of `query`, sorted by `order`, as one value."""
     head = " || ',' || ".join(
         f"ifnull({column if make is int else f'octet_length({column})'}, '-')"
         for column, make in kinds.items()
@@ -41,7 +41,7 @@ def packed(kinds: Kinds, query: str, order: str) -> str:
 
 
 def fetch_packed(db: apsw.Connection, statement: str, values: Sequence[Any]) -> Packed:
-    """Runs a statement that `packed` has made."""
+    """Runs a statement of `packed`, and returns its value."""
     rows: list[Any] = db.execute(statement, values).fetchall()
     [(found,)] = rows
     return found or b""

@@ -1,4 +1,4 @@
-"""Rows of partials: the text of blocks that are not finished."""
+"""Rows of partials: the saved text of blocks that are still growing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from turnwire.ports import Claim
 
 __all__ = ["DELETE_PARTIALS", "find_partials", "save_partials"]
 
-# The fence is checked by the statement itself, so that a stale owner is refused without an error:
-# an error would roll back the commits of other conversations that are written with it.
+# The statement itself checks the fence, so a stale owner is refused without an error. An error
+# would roll back commits of other conversations in the same transaction.
 _SAVE = """
 INSERT INTO partials (
     conversation_id, place, start, message_id, block_index, kind, text, parent_tool_use_id, agent_id,
@@ -39,7 +39,7 @@ DELETE FROM partials WHERE conversation_id = ? AND message_id = ? AND block_inde
 
 
 def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) -> bool:
-    """Saves pieces in the transaction that is open. False: the claim is not the newest one."""
+    """Saves pieces in the open transaction. Returns False if the claim is not the newest one."""
     name = clean(claim.conversation_id)
     for partial in partials:
         db.execute(
@@ -66,7 +66,7 @@ def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) ->
 
 
 def find_partials(db: apsw.Connection, conversation_id: str) -> list[Partial]:
-    """Returns each block with all that was saved of it, in the order in which the blocks began."""
+    """Returns each block with its saved text, in the order in which the blocks began."""
     rows: list[Any] = db.execute(_FIND, (clean(conversation_id),)).fetchall()
     pieces: dict[tuple[int, str, int], list[Partial]] = {}
     for row in rows:
@@ -76,7 +76,7 @@ def find_partials(db: apsw.Connection, conversation_id: str) -> list[Partial]:
 
 
 def _joined(pieces: list[Partial]) -> Partial:
-    """Returns the whole of a block, as far as no piece is missing."""
+    """Returns the block joined from its pieces, up to the first missing piece."""
     texts: list[str] = []
     length = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A file that was just opened, made ready to be written to."""
+"""Prepares a newly opened file for writing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["prepare"]
 
 
 def prepare(connection: apsw.Connection, known_epoch: str | None) -> str:
-    """Bring its tables up to date, and return its epoch.
+    """Migrates the tables, and returns the epoch of the file.
 
-    `known_epoch`: that of another file, in whose place this one was put. A backup has an epoch of
-    its own. A plain copy has the same one, but nobody knows what it lacks: it gets another.
+    `known_epoch` is the epoch of the file that this one has replaced. A backup has its own epoch. A
+    plain copy has the same epoch but may lack entries, so it gets a new one.
     """
     migrate(connection)
     if known_epoch is not None:

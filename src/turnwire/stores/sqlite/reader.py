@@ -1,4 +1,4 @@
-"""Reads, in threads of their own: the event loop does not wait for the disk, nor for the writer."""
+"""Reads the store in threads, so that the event loop waits for neither disk nor writer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Reader:
-    """A few threads, each with a connection, which it opens when it first needs one."""
+    """A small thread pool; each thread opens its connection when it first needs one."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class Reader:
         self._file = file
         self._busy_ms = busy_ms
         self._vfs = vfs
-        self._replaced = replaced  # tells the writer, which opens the new file first
+        self._replaced = replaced  # notifies the writer, which opens the new file first
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="turnwire-reader")
         self._own = local()
         self._lock = Lock()
         self._opened: set[apsw.Connection] = set()
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Run a query. It sees everything that was committed before."""
+        """Runs a query in a thread. The query sees everything that was committed before."""
         loop = asyncio.get_running_loop()
         try:
             future = loop.run_in_executor(self._pool, self._run, query)
@@ -61,7 +61,7 @@ class Reader:
         return await mapped_in_slices(decode, unpacked(await self.read(query), kinds))
 
     def close(self) -> None:
-        """Finish what is being read, then close every connection."""
+        """Waits for running queries, then closes every connection."""
         self._pool.shutdown()
         for connection in self._opened:
             close_quietly(connection)
@@ -78,7 +78,7 @@ class Reader:
         if file.generation != file.opened:
             self._replaced()
             raise StorageUnavailable(
-                "The log's file was replaced by another, which is being opened. Ask again.",
+                "The log's file was replaced. The new file is being opened. Try again.",
                 cause="replaced",
             )
         if connection is not None and self._own.generation != file.opened:

@@ -1,4 +1,4 @@
-"""Rows as what they mean, and the queries that find them."""
+"""Queries of the store, and decoders of their rows."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ _request = msgspec.json.Decoder(OpenRequest).decode
 _native = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
 
-_LAST = 2**62  # more entries than any log has
-_MOST_READ = 4 * 1024 * 1024  # bytes of messages that one search reads for its snippets
+_LAST = 2**62  # larger than any sequence number
+_MOST_READ = 4 * 1024 * 1024  # maximum bytes of messages that one search reads for its snippets
 
-# What each kind of row consists of, in the order in which its decoder takes it apart.
+# Columns of each kind of row, in the order in which its decoder expects them.
 CONVERSATION: Kinds = {
     "conversation_id": text,
     "agent": text,
@@ -123,7 +123,7 @@ _CONVERSATION = f"SELECT {', '.join(CONVERSATION)} FROM conversations"
 
 
 def conversation_of(row: Any) -> ConversationRow:
-    """Decodes a row of `find_conversations`. One that cannot be read says so in `damage`."""
+    """Decodes a row of `find_conversations`. A row that cannot be read has `damage` set."""
     damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
     native_from = None
     try:
@@ -154,12 +154,15 @@ def conversation_of(row: Any) -> ConversationRow:
     )
 
 
-# Rows are fetched before they are read: while a query is not at its end its connection sees nothing
-# new, and where a row cannot be read the error would keep it from its end.
+# Rows are fetched completely before they are decoded. An unfinished query would keep its connection
+# from seeing new commits, and an error in decoding would leave the query unfinished.
 
 
 def find_conversation(db: apsw.Connection, conversation_id: str) -> ConversationRow | None:
-    """One. Raises Damaged."""
+    """Returns a conversation; None if it does not exist.
+
+    Raises Damaged if its row cannot be read.
+    """
     row = db.execute(
         f"{_CONVERSATION} WHERE conversation_id = ?", (clean(conversation_id),)
     ).fetchone()
@@ -171,8 +174,8 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
     return conversation
 
 
-# Those that find many rows return them packed, for `Reader.read_rows`: a thread that fetches or decodes them one by one keeps the
-# interpreter, and the event loop waits for it.
+# Queries for many rows return them packed, for `Reader.read_rows`. A thread that fetches or decodes
+# rows one by one holds the interpreter lock, and the event loop waits for it.
 
 _CONVERSATIONS = packed(
     CONVERSATION,
@@ -186,12 +189,15 @@ _CONVERSATIONS = packed(
 def find_conversations(
     db: apsw.Connection, user: str | None, archived: bool, limit: int, offset: int
 ) -> Packed:
-    """Finds conversations, the one with the newest entry first; see `conversation_of`."""
+    """Returns conversations, the one with the newest entry first; see `conversation_of`."""
     return fetch_packed(db, _CONVERSATIONS, (archived, clean(user), limit, offset))
 
 
 def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:
-    """Those that go on with an agent's session. A fork needs its parent's until it has its own."""
+    """Returns the conversations that use an agent's session.
+
+    A fork uses its parent's session until it has its own.
+    """
     found = db.execute(
         "SELECT conversation_id FROM conversations WHERE native_session_id = ?1"
         " OR (native_session_id IS NULL AND native_from ->> '$.session_id' = ?1)",
@@ -201,13 +207,13 @@ def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]
 
 
 def find_unsettled(db: apsw.Connection) -> list[str]:
-    """Those that somebody has to look after."""
+    """Returns the conversations that need recovery."""
     found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
     return [conversation_id for (conversation_id,) in found]
 
 
 def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
-    """Those that somebody owned who is gone."""
+    """Returns the conversations whose owner has let its lease expire."""
     found = db.execute(
         "SELECT conversation_id FROM conversations WHERE owner IS NOT NULL AND lease_until <= ?",
         (now,),
@@ -216,9 +222,10 @@ def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
 
 
 def _entries(direction: str) -> str:
-    """Returns the statement that finds the first rows in this direction, as far as their size allows, and at least one.
+    """Returns the statement that selects the first entries in this direction, up to a total size.
 
-    The sizes are known before the entries themselves are read: those that are too large are never loaded.
+    It selects at least one entry. Sizes are summed before entries are read, so entries beyond the
+    limit are never loaded.
     """
     sizes = (
         "SELECT number, sequence_num, octet_length(message_json) AS size FROM messages"
@@ -249,7 +256,10 @@ def find_entries(
     newest: bool,
     size: int | None = None,
 ) -> Packed:
-    """Finds entries in order; see `entry_of`. `size`: about how many bytes of JSON they may have together."""
+    """Returns entries in order; see `entry_of`.
+
+    `size` is the approximate limit of their JSON, in bytes.
+    """
     return fetch_packed(
         db,
         _NEWEST_ENTRIES if newest else _OLDEST_ENTRIES,
@@ -270,7 +280,7 @@ def entry_of(row: Any) -> StoredEntry:
 
 
 def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | None:
-    """The agent's own message, as it was kept with an entry."""
+    """Returns the agent's raw message that was stored with an entry; None if there is none."""
     found = db.execute(
         "SELECT metadata_json -> '$.raw_event' FROM messages"
         " WHERE conversation_id = ? AND sequence_num = ?",
@@ -289,7 +299,7 @@ _TURNS = packed(
 
 
 def find_turns(db: apsw.Connection, conversation_id: str, since: int, before: int | None) -> Packed:
-    """Finds turns that are over; see `turn_of`."""
+    """Returns ended turns; see `turn_of`."""
     return fetch_packed(
         db, _TURNS, (clean(conversation_id), since, _LAST if before is None else before)
     )
@@ -302,7 +312,7 @@ def turn_of(row: Any) -> StoredTurn:
 
 
 def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> float:
-    """What a user has spent."""
+    """Returns the cost of a user's turns in USD, since a time if one is given."""
     found = db.execute(
         "SELECT total(cost_usd) FROM ledger WHERE user IS ? AND at >= ?", (clean(user), since or "")
     )
@@ -312,7 +322,7 @@ def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> floa
 def find_receipt(
     db: apsw.Connection, conversation_id: str, user: str, client_message_id: str
 ) -> Receipt | None:
-    """What this frame was answered with."""
+    """Returns the receipt of a frame; None if the frame was not accepted before."""
     row = db.execute(
         "SELECT body, ack_json FROM receipts"
         " WHERE conversation_id = ? AND user = ? AND client_message_id = ?",
@@ -322,7 +332,7 @@ def find_receipt(
 
 
 def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> RequestRow | None:
-    """A question or a permission, open or not."""
+    """Returns a question or a permission, open or ended; None if it does not exist."""
     row = db.execute(
         "SELECT request_json, opened_at, outcome, ended_at, ended_by FROM requests"
         " WHERE conversation_id = ? AND request_id = ?",
@@ -344,12 +354,15 @@ _OPEN_INBOX, _WHOLE_INBOX = (
 
 
 def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> Packed:
-    """Finds what waits for a person, the oldest first; see `inbox_item_of`. An archived conversation asks no person."""
+    """Returns inbox items, the oldest first; see `inbox_item_of`.
+
+    Archived conversations have no open items.
+    """
     return fetch_packed(db, _OPEN_INBOX if open_only else _WHOLE_INBOX, (clean(user),))
 
 
 def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -> InboxItem | None:
-    """One of them, open or not."""
+    """Returns one inbox item, open or closed; None if it does not exist."""
     row = db.execute(
         f"{_INBOX} WHERE i.inbox_item_id = ?1 AND (?2 IS NULL OR c.user = ?2)",
         (clean(inbox_item_id), clean(user)),
@@ -374,7 +387,7 @@ _AUDIT_OF_ONE, _AUDIT_OF_ALL = (
 
 
 def find_audit(db: apsw.Connection, conversation_id: str | None, after: int, limit: int) -> Packed:
-    """Finds the trail, in order; see `audit_of`."""
+    """Returns rows of the audit trail, in order; see `audit_of`."""
     statement = _AUDIT_OF_ALL if conversation_id is None else _AUDIT_OF_ONE
     return fetch_packed(db, statement, (after, clean(conversation_id), limit))
 
@@ -400,9 +413,9 @@ _HITS = packed(
 
 
 def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> Packed:
-    """Finds entries that have all the words, the newest first; see `hit_of`.
+    """Returns entries that contain all words, the newest first; see `hit_of`.
 
-    Messages are read for their snippets, and no more of them than `_MOST_READ`.
+    Messages are read for their snippets, up to `_MOST_READ` bytes.
     """
     if query.expression is None:
         return b""
@@ -410,14 +423,14 @@ def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) 
 
 
 def hit_of(row: Any, query: Query) -> Hit:
-    """Decodes a row of `find_words`, and makes its snippet."""
+    """Decodes a row of `find_words`, and cuts its snippet."""
     conversation_id, sequence, title, message, timestamp = row
     shown = "" if message is None else snippet(text_of(decode_message(message)), query.terms)
     return Hit(conversation_id, sequence, title, shown, timestamp)
 
 
 def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:
-    """Its bytes, and of what kind they are."""
+    """Returns the bytes and the media type of a blob; None if it does not exist."""
     row = db.execute(
         "SELECT data, mime_type FROM blobs WHERE blob_id = ?", (clean(blob_id),)
     ).fetchone()
@@ -425,7 +438,7 @@ def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:
 
 
 def find_blob_row(db: apsw.Connection, blob_id: str) -> BlobRow | None:
-    """What is known of it."""
+    """Returns the metadata of a blob; None if it does not exist."""
     row = db.execute(
         "SELECT blob_id, mime_type, length(data), user, conversation_id FROM blobs"
         " WHERE blob_id = ?",

@@ -1,4 +1,4 @@
-"""The tables, brought up to date by numbered files, each applied once and whole."""
+"""Migrations of the tables: numbered SQL files, each applied once in one transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ NEWEST = MIGRATIONS[-1][0]
 
 
 def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
-    """Apply what is not applied yet. Several processes may do this at once: one does it."""
+    """Applies missing migrations.
+
+    Several processes may call this at once: one of them applies each.
+    """
     version = check_version(connection)
     if version < 0:
         with transaction(connection):
@@ -51,7 +54,7 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
     for number, script in MIGRATIONS:
         if version_of(connection) < number <= to:
             with transaction(connection):
-                if version_of(connection) < number:  # another process may have been faster
+                if version_of(connection) < number:  # another process may have applied it meanwhile
                     connection.execute(script)
                     connection.execute(
                         "UPDATE meta SET value = ? WHERE name = 'schema_version'", (number,)
@@ -59,18 +62,21 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
 
 
 def check_version(connection: apsw.Connection) -> int:
-    """The version of the tables; -1: there are none. Raises StorageUnavailable for a newer one."""
+    """Returns the version of the tables; -1 if the file has none.
+
+    Raises StorageUnavailable for a newer one.
+    """
     version = version_of(connection)
     if version > NEWEST:
         raise StorageUnavailable(
-            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
+            f"The log was written by a newer Turnwire: its schema is {version}, this version knows "
             f"{NEWEST}. Update Turnwire to use it."
         )
     return version
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """Adds the functions that migrations and commits need and SQLite does not have."""
+    """Adds the SQL functions that migrations and commits need."""
     for name, function in _FUNCTIONS.items():
         connection.create_scalar_function(name, function, 1, deterministic=True)
 
@@ -88,23 +94,23 @@ def _begin_meta(connection: apsw.Connection) -> None:
 
 
 def new_epoch() -> str:
-    """A name that no log has."""
+    """Returns a new random epoch."""
     return secrets.token_hex(8)
 
 
 def read_meta(connection: apsw.Connection, name: str) -> str:
-    """What the file says about itself."""
+    """Returns a value of the table `meta`."""
     value: str = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).get
     return value
 
 
 def version_of(connection: apsw.Connection) -> int:
-    """-1: there is nothing of ours."""
+    """Returns the schema version; -1 if the file has no tables of Turnwire."""
     if not connection.table_exists("main", "meta"):
         return -1
     try:
         version = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
-    except apsw.SQLError:  # other columns
+    except apsw.SQLError:  # a table `meta` with other columns
         version = None
     if not isinstance(version, int):
         raise _foreign()
@@ -117,7 +123,10 @@ def _foreign() -> StorageUnavailable:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """All or nothing. Apsw's own way does not take the lock at once, so two could collide."""
+    """Runs statements in one transaction.
+
+    Apsw's own transaction does not take the write lock at its start, so two writers could collide.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -125,7 +134,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
         connection.execute("COMMIT")
         reach(CrashPoint.SQLITE_COMMITTED)
     except BaseException:
-        if connection.in_transaction:  # SQLite may have rolled back by itself
+        if connection.in_transaction:  # SQLite may have rolled back already
             connection.execute("ROLLBACK")
         raise
 

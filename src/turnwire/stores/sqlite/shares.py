@@ -1,4 +1,4 @@
-"""What each user takes of what all share: money that is reserved, and bytes that are stored."""
+"""Each user's share of common resources: reserved budget and stored bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SETTLE", "find_stored", "reserve"]
 
 SETTLE = "DELETE FROM reservations WHERE conversation_id = ?"
 
-# Those of conversations whose owner is there: it made the reservation, and its lease runs.
+# Counts reservations whose owner still holds the conversation: same fence, and the lease runs.
 _HELD = """
 SELECT total(r.amount_usd)
 FROM reservations AS r JOIN conversations AS c USING (conversation_id)
@@ -36,7 +36,7 @@ def reserve(
     since: str | None,
     now: int,
 ) -> Reserved:
-    """Reserves what `choose` says, in the transaction that is open. Raises Fenced."""
+    """Reserves the amount that `choose` returns, in the open transaction. Raises Fenced."""
     name = clean(claim.conversation_id)
     found: Any = db.execute(
         "SELECT user FROM conversations WHERE conversation_id = ? AND fence = ? AND owner = ?",
@@ -54,7 +54,7 @@ def reserve(
 
 
 def find_stored(db: apsw.Connection, user: str) -> Stored:
-    """How much a user has stored."""
+    """Returns how much a user has stored."""
     found: Any = db.execute(
         "SELECT bytes, conversations FROM stored WHERE user = ?", (clean(user),)
     ).fetchall()

@@ -50,7 +50,7 @@ __all__ = ["SqliteStore"]
 
 
 class Opening:
-    """A store that is about to be opened: await it, or enter it with `async with`."""
+    """A store to be opened: await it, or enter it with `async with`."""
 
     def __init__(self, opened: Callable[[], SqliteStore]) -> None:
         self._opened = opened
@@ -71,7 +71,8 @@ class Opening:
 class SqliteStore:
     """The store of one SQLite file; see `turnwire.ports.Store`.
 
-    Open it with `async with SqliteStore.open(path) as store`, or await `open` and `close` it yourself.
+    Open it with `async with SqliteStore.open(path) as store`, or await `open` and call `close`
+    yourself.
     """
 
     def __init__(self, writer: Writer, reader: Reader, file: WatchedFile, raw_limit: int) -> None:
@@ -92,13 +93,13 @@ class SqliteStore:
         ballast: int = BALLAST,
         vfs: str | None = None,
     ) -> Opening:
-        """Opens the file, makes it if it is not there, and brings its tables up to date.
+        """Opens or creates the file, and migrates its tables.
 
-        `raw_limit`: bytes of an agent's own message that are kept with an entry.
-        `busy_seconds`: how long a write waits for another process.
-        `max_bytes`: how large the file may become; none: as large as the disk allows.
-        `ballast`: bytes of a file that is let go when the disk is full; 0: none.
-        `vfs`: one of apsw's, by its name.
+        - `raw_limit`: bytes of an agent's raw message that are stored with an entry.
+        - `busy_seconds`: how long a write waits for another process.
+        - `max_bytes`: maximum size of the file; None means no limit except the disk.
+        - `ballast`: size of the file that is released on a full disk; 0 means no ballast.
+        - `vfs`: the name of an apsw VFS.
         """
         busy_ms = round(busy_seconds * 1000)
         name = os.fspath(path)
@@ -133,14 +134,14 @@ class SqliteStore:
         return Opening(opened)
 
     async def close(self) -> None:
-        """Write what was asked for, and let go of the file."""
+        """Writes all queued jobs, and closes the file."""
         self._writer.hand_over()
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._reader.close)
 
     @property
     def epoch(self) -> str:
-        """The name of this incarnation of the log. Another one if the file was replaced."""
+        """The id of this incarnation of the log. It changes if the file is replaced."""
         return self._file.epoch
 
     # --- conversations --------------------------------------------------------------------------
@@ -295,7 +296,7 @@ class SqliteStore:
             lambda row: rows.hit_of(row, query),
         )
 
-    # --- beside it ------------------------------------------------------------------------------
+    # --- audit, connections and blobs -----------------------------------------------------------
 
     async def audit(
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
@@ -349,7 +350,7 @@ class SqliteStore:
     async def blob(self, blob_id: str) -> BlobRow | None:
         return await self._reader.read(lambda db: rows.find_blob_row(db, blob_id))
 
-    # --- who may come in ------------------------------------------------------------------------
+    # --- access ---------------------------------------------------------------------------------
 
     async def add_token(self, token: Token, digest: bytes) -> None:
         await self._writer.call(lambda db: access.add_token(db, token, digest))

@@ -1,7 +1,7 @@
-"""Is the file at its path still the one that was opened, and whole?
+"""Detects that the file was removed, replaced or truncated while the store uses it.
 
-A file that was removed can be written to for as long as it is open, and everything is lost when it
-is closed. One that another was put in the place of is the same. So each write looks first.
+A removed file can still be written while it is open, and everything is lost when it is closed. The
+same holds for a file that was replaced by another. So each write checks first.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LEFT = ".left-behind"
 
 
 class WatchedFile:
-    """What several threads know of one file."""
+    """Shared knowledge of several threads about one file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.epoch = ""
-        self.generation = 0  # of the file that is at the path: another one counts one more
-        self.opened = 0  # the generation that the writer has opened and found right
+        self.generation = 0  # counts the files seen at the path; each replacement adds one
+        self.opened = 0  # the generation that the writer has opened and checked
         self._place = Path(path)
         self._identity = _identity(self._place.stat())
         self._size = 0
@@ -36,21 +36,25 @@ class WatchedFile:
         self._lock = Lock()
 
     def is_open(self, epoch: str) -> None:
-        """The writer has opened the file that is there now."""
+        """Notes that the writer has opened the file that is now at the path."""
         with self._lock:
             self.epoch = epoch
             self.opened = self.generation
             self._wal = _identity_of(f"{self.path}-wal")
 
     def look(self, connection: apsw.Connection | None = None) -> None:
-        """Raise StorageUnavailable if it is gone or cut short; note it if it is another one."""
-        size = self._size  # known before it is looked at: meanwhile other threads see it grow
+        """Checks the file, and notes a replacement.
+
+        Raises StorageUnavailable if the file was removed or truncated.
+        """
+        # Read before the check, because other threads see the file grow meanwhile.
+        size = self._size
         try:
             now = self._place.stat()
         except OSError as failure:
             raise StorageUnavailable(
-                f"The log's file {self.path} is gone: {failure.strerror}. Nothing is written until "
-                "it is there again. Put it back, or restore a backup.",
+                f"The log's file {self.path} is missing: {failure.strerror}. Nothing is written "
+                "until it is back. Put it back, or restore a backup.",
                 cause="removed",
             ) from failure
         if _identity(now) != self._identity:
@@ -61,9 +65,9 @@ class WatchedFile:
             self._size = now.st_size
 
     def look_inside(self, connection: apsw.Connection, seen: int) -> int:
-        """Note another epoch that another process has given it. `seen`: what this returned last.
+        """Notes a new epoch written by another process. `seen` is this method's last result.
 
-        Raises StorageUnavailable if a newer Turnwire has changed its tables meanwhile.
+        Raises StorageUnavailable if a newer Turnwire has changed the tables meanwhile.
         """
         version: int = connection.pragma("data_version")
         if version != seen:
@@ -75,17 +79,17 @@ class WatchedFile:
 
     def _replaced(self, now: os.stat_result) -> None:
         with self._lock:
-            if _identity(now) == self._identity:  # another thread has seen it, too
+            if _identity(now) == self._identity:  # another thread has noticed it already
                 return
             wal = f"{self.path}-wal"
             if self._wal is not None and _identity_of(wal) == self._wal:
-                _set_aside(self.path)  # it belongs to the file that was here before
+                _set_aside(self.path)  # this write-ahead log belongs to the previous file
             self._identity = _identity(now)
             self._size = now.st_size
             self.generation += 1
 
     def _shrunk(self, size: int, connection: apsw.Connection | None) -> None:
-        """SQLite makes a file smaller only when it is vacuumed, and then knows of it."""
+        """Raises StorageUnavailable, unless SQLite itself shrank the file by a vacuum."""
         try:
             fits = connection is not None and _pages(connection) <= size
         except apsw.Error:
@@ -93,17 +97,18 @@ class WatchedFile:
         if not fits:
             raise StorageUnavailable(
                 f"The log's file {self.path} was cut short, from {self._size} bytes to {size}. "
-                "Nothing is written to it. Stop what uses it, and restore a backup.",
+                "Nothing is written to it. Stop every process that uses it, and restore a backup.",
                 cause="truncated",
             )
         self._size = size
 
 
 def set_aside_foreign_wal(path: str) -> None:
-    """A copy that has just been put in its place has no write-ahead log yet.
+    """Renames a write-ahead log that belongs to a previous file at the same path.
 
-    If there is one beside it, it belongs to the file that was there before, and SQLite would write
-    it into this one. The order matters: whoever makes one for this file marks the file first.
+    A copy that was just put in place has no write-ahead log yet. SQLite would write the pages of a
+    foreign one into the copy. The order matters: a process that creates a write-ahead log for this
+    file marks the file first.
     """
     if not Path(f"{path}-wal").exists():
         return
@@ -113,10 +118,10 @@ def set_aside_foreign_wal(path: str) -> None:
 
 
 def _header(path: str) -> bytes:
-    """The first bytes of the file, read by SQLite's own hand.
+    """Returns the first bytes of the file, read through SQLite.
 
-    It closes a file only when this process has no lock on it any more; to close it any other way
-    gives up all of them, and another process could take the log away.
+    SQLite closes a file only when this process has no more locks on it. Closing it in any other way
+    releases all locks, and another process could remove the write-ahead log.
     """
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
     try:
@@ -126,15 +131,15 @@ def _header(path: str) -> bytes:
     try:
         return file.xRead(20, 0)
     except apsw.Error:
-        return b""  # shorter than that
+        return b""  # the file is shorter than its header
     finally:
         file.xClose()
 
 
 def _set_aside(path: str) -> None:
-    for beside in ("-wal", "-shm"):
+    for suffix in ("-wal", "-shm"):
         with suppress(OSError):
-            Path(f"{path}{beside}").replace(f"{path}{beside}{_LEFT}")
+            Path(f"{path}{suffix}").replace(f"{path}{suffix}{_LEFT}")
 
 
 def _pages(connection: apsw.Connection) -> int:

@@ -1,4 +1,4 @@
-"""One thread that writes. What is asked for at the same time is written to the disk at once."""
+"""The writer thread, which commits jobs that arrive together in one transaction."""
 
 from __future__ import annotations
 
@@ -25,35 +25,39 @@ T = TypeVar("T")
 
 _log = logging.getLogger("turnwire")
 
-_BATCH = 1024  # jobs in one transaction
-_FULL = "The disk of the log is full. Make room on it: the server then goes on by itself."
+_BATCH = 1024  # maximum number of jobs in one transaction
+_FULL = "The disk of the log is full. Free some space: the server then continues by itself."
 _PROBE = "INSERT INTO meta VALUES ('probe', 0) ON CONFLICT DO UPDATE SET value = 1 - value"
-_LAST_SECONDS = 2.0  # how long closing goes on to erase; the next process does the rest
+_LAST_SECONDS = 2.0  # how long shutdown continues to erase; the next process erases the rest
 
 
 class Job(Generic[T]):
-    """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
+    """A unit of writing, all or nothing.
+
+    It may run twice, because a first attempt may be rolled back.
+    """
 
     __slots__ = ("error", "future", "must", "result")
 
-    must: bool  # it has happened already: on a full disk the ballast is let go for it
-    future: asyncio.Future[T]  # whoever waits for it
+    # The job records what has happened and cannot be refused. A full disk releases the ballast.
+    must: bool
+    future: asyncio.Future[T]  # resolved for the caller
     result: T
     error: Exception | None
 
     def run(self, db: apsw.Cursor) -> T:
-        """Write it. Whatever this raises takes back what it wrote, and nothing else."""
+        """Writes the job. An exception rolls back what this job wrote, and nothing else."""
         raise NotImplementedError
 
     def settle(self, db: apsw.Cursor) -> None:
-        """Write what can wait for the end of the transaction, after every job has run.
+        """Writes what can wait for the end of the transaction, after every job has run.
 
-        The search index belongs here: it writes all that it has whenever a savepoint is set, so an
-        entry between two savepoints costs three times as much as one of many at the end.
+        The search index belongs here: it flushes its buffer at every savepoint. An entry between
+        two savepoints costs three times as much as one of many at the end.
         """
 
     def release(self) -> None:
-        """Frees what was written: the event loop goes on with the same long answer at once."""
+        """Frees the written rows at once: the event loop may still hold the same long answer."""
 
 
 class _Call(Job[T]):
@@ -71,7 +75,7 @@ _Jobs: TypeAlias = list[Job[Any]]
 
 
 class Writer:
-    """Takes jobs from any number of tasks and event loops, in the order in which they come."""
+    """Takes jobs from any number of tasks and event loops, and writes them in order of arrival."""
 
     def __init__(
         self,
@@ -85,21 +89,22 @@ class Writer:
         self._ballast = ballast
         self._eraser = Eraser()
         self._connection: apsw.Connection | None = connection
-        self._version = 0  # of what others have written
-        self._db = connection.cursor()  # one for all: making one costs more than using it
+        self._version = 0  # SQLite's data_version, which changes when another process writes
+        # Shared by all jobs: creating a cursor costs more than using one.
+        self._db = connection.cursor()
         ballast.keep()
         self._gathered: dict[asyncio.AbstractEventLoop, _Jobs] = {}
-        self._waiting: SimpleQueue[_Jobs | None] = SimpleQueue()  # None: the end
+        self._waiting: SimpleQueue[_Jobs | None] = SimpleQueue()  # None ends the thread
         self._gate = Lock()
         self._closed = False
         self._thread = Thread(target=self._work, name="turnwire-writer", daemon=True)
         self._thread.start()
 
     def write(self, job: Job[T]) -> asyncio.Future[T]:
-        """Ask for it. The future is done when it is on disk, or is known not to be.
+        """Queues a job. Its future is done when the job is on disk, or has failed.
 
-        It is handed over when everything that is ready in this loop has run. Of many tasks that
-        were woken up together the first would otherwise be written alone, and the others wait.
+        The job is handed over after everything that is ready in this event loop has run. Of many
+        tasks woken together, the first would otherwise be written alone while the others wait.
         """
         if self._closed:
             raise StorageUnavailable("The store is closed.")
@@ -114,28 +119,31 @@ class Writer:
         return job.future
 
     def call(self, run: Callable[[apsw.Cursor], T], *, must: bool = False) -> asyncio.Future[T]:
-        """The same for a function."""
+        """Queues a function as a job."""
         return self.write(_Call(run, must))
 
     def look(self) -> None:
-        """The file may have been replaced: open the new one. From any thread; does not wait."""
+        """Makes the thread check whether the file was replaced.
+
+        Callable from any thread; does not wait.
+        """
         self._waiting.put([])
 
     def erase_deleted(self) -> None:
-        """Something was deleted: erase it when it is committed. To be called by a job."""
+        """Requests the erasure of deleted data after the commit. Called by a job."""
         self._eraser.is_wanted = True
 
     def probe(self, db: apsw.Cursor) -> None:
-        """Changes one page, always the same one. To be called as a job.
+        """Changes one page, always the same one. Called as a job.
 
-        On a full disk that may still succeed, with room that the write-ahead log has already.
+        On a full disk the write may still succeed, with free space inside the write-ahead log.
         """
         if not self._ballast.has_room:
             raise StorageUnavailable(_FULL, cause="FullError")
         db.execute(_PROBE)
 
     def hand_over(self) -> None:
-        """Give what this loop has asked for to the thread."""
+        """Gives the queued jobs of this event loop to the thread."""
         gathered = self._gathered.pop(asyncio.get_running_loop(), None)
         if gathered is None:
             return
@@ -147,14 +155,17 @@ class Writer:
         _resolve(gathered)
 
     def close(self) -> None:
-        """Write what was handed over, then end. Waits for it."""
+        """Writes the jobs that were handed over, then ends the thread.
+
+        Blocks until it has ended.
+        """
         with self._gate:
             if not self._closed:
                 self._closed = True
                 self._waiting.put(None)
         self._thread.join()
 
-    # --- in the thread --------------------------------------------------------------------------
+    # --- in the writer thread -------------------------------------------------------------------
 
     def _work(self) -> None:
         going = True
@@ -177,14 +188,14 @@ class Writer:
             else:
                 self._write_all(batch)
             _tell(batch)
-            del batch, jobs  # nothing is kept alive while the next is waited for
+            del batch, jobs  # free the jobs while the thread waits for the next ones
         self._erase_the_rest()
         if self._connection is not None:
             close_quietly(self._connection)
         self._ballast.remove()
 
     def _next_jobs(self) -> _Jobs | None:
-        """Wait for the next jobs, and erase meanwhile what was deleted."""
+        """Waits for the next jobs, and erases deleted data meanwhile."""
         while True:
             if self._eraser.is_wanted:
                 self._try_to_erase(self._eraser.look)
@@ -204,7 +215,7 @@ class Writer:
 
     def _try_to_erase(self, work: Callable[[apsw.Connection], None]) -> bool:
         try:
-            # Another file at the path is left for the next job, which is told of it.
+            # A replaced file is left to the next job, which gets the error.
             if self._connection is None or not self._is_its_file():
                 self._eraser.put_off()
                 return False
@@ -212,23 +223,26 @@ class Writer:
         except (StorageUnavailable, *STORAGE_ERRORS):
             self._eraser.put_off()
             return False
-        except Exception:  # this thread has to go on
-            _log.exception("What was deleted could not be erased.")
+        except Exception:  # the thread must not die
+            _log.exception("Erasing deleted data failed; the store will retry.")
             self._eraser.put_off()
             return False
         return True
 
     def _is_its_file(self) -> bool:
-        """Whether the file at the path is the one that was opened. Raises StorageUnavailable."""
+        """Returns whether the file at the path is the one that was opened.
+
+        Raises StorageUnavailable.
+        """
         file = self._file
         file.look(self._connection)
         return file.generation == file.opened
 
     def _look(self) -> None:
-        """Write only to the file that is at the path."""
+        """Checks the file before a write. If it was replaced, opens the new one and raises."""
         if self._is_its_file() and self._connection is not None:
             version = self._file.look_inside(self._connection, self._version)
-            if version != self._version:  # another process may have deleted something, and died
+            if version != self._version:  # another process may have deleted data and crashed
                 self._version, self._eraser.is_wanted = version, True
             self._ballast.keep()
             return
@@ -240,12 +254,13 @@ class Writer:
         self._db = self._connection.cursor()
         self._eraser.is_wanted = True
         raise StorageUnavailable(
-            "The log's file was replaced by another. Nothing of this was written; ask again.",
+            "The log's file was replaced. Nothing of this was written. Try again.",
             cause="replaced",
         )
 
     def _write_all(self, batch: _Jobs) -> None:
-        if self._ballast.is_released:  # what is left of the disk is for what must be written
+        # The remaining space is reserved for jobs that must be written.
+        if self._ballast.is_released:
             full = StorageUnavailable(_FULL, cause="FullError")
             _fail([job for job in batch if not job.must], full)
             batch = [job for job in batch if job.must]
@@ -262,20 +277,21 @@ class Writer:
             self._one_by_one(batch)
 
     def _together(self, batch: _Jobs) -> None:
-        """All in one transaction."""
+        """Writes all jobs in one transaction."""
         try:
             self._attempt(batch, savepoints=False)
         except STORAGE_ERRORS:
             raise
-        except Exception:  # one was refused, which is rare: again, so that it fails alone
+        except Exception:
+            # A job was refused, which is rare. A second run with savepoints lets only that job fail.
             self._attempt(batch, savepoints=True)
 
     def _one_by_one(self, batch: _Jobs) -> None:
-        """Each in a transaction of its own: one may not fit where another does."""
+        """Writes each job in its own transaction: on a full disk a small job may still fit."""
         for number, job in enumerate(batch):
             try:
                 self._attempt_alone(job)
-            except apsw.BusyError as busy:  # it was waited for long enough
+            except apsw.BusyError as busy:  # the busy timeout has passed already
                 _fail(batch[number:], busy)
                 return
             except Exception as failure:
@@ -284,7 +300,7 @@ class Writer:
     def _attempt_alone(self, job: Job[Any]) -> None:
         try:
             self._attempt([job], savepoints=False)
-        except (apsw.FullError, apsw.IOError):  # a disk may be too full even for what is shared
+        except (apsw.FullError, apsw.IOError):  # the disk may be too full even for the job alone
             if not job.must or not self._ballast.release():
                 raise
             self._attempt([job], savepoints=False)
@@ -307,7 +323,7 @@ class Writer:
         try:
             job.result = job.run(self._db)
         except STORAGE_ERRORS:
-            raise  # everything is in doubt, and may be rolled back already
+            raise  # the whole transaction is in doubt, and may be rolled back already
         except Exception as refused:
             _fail([job], refused)
             self._db.execute("ROLLBACK TO one")
@@ -328,7 +344,7 @@ def _in_our_words(failure: Exception) -> Exception:
 
 
 def _tell(batch: _Jobs) -> None:
-    """Wake up those who wait, each loop once."""
+    """Resolves the futures of a batch, with one call for each event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, _Jobs] = {}
     for job in batch:
         job.release()
@@ -336,13 +352,13 @@ def _tell(batch: _Jobs) -> None:
     for loop, told in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, told)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed, so no task waits
             continue
 
 
 def _resolve(batch: _Jobs) -> None:
     for job in batch:
-        if job.future.done():  # whoever waited was cancelled; it is written all the same
+        if job.future.done():  # the waiting task was cancelled; the job is written anyway
             continue
         if job.error is None:
             job.future.set_result(job.result)

@@ -1,10 +1,10 @@
-"""A Messages API that says what a script tells it to, so that an agent can be tested without a model.
+"""A scripted Messages API, so that an agent can be tested without a model.
 
     async with ModelApi("Hello.", Say([ToolUse("Bash", {"command": "ls"})]), "Done.") as api:
         ...  # start an agent with ANTHROPIC_BASE_URL = api.url
         assert api.requests[0].prompt == "hi"
 
-The agent is the real one, and so are its HTTP, its tools and its processes: only the model is not.
+The agent, its HTTP requests, its tools and its processes are real; only the model is scripted.
 """
 
 from turnwire.testing.model_api.environment import claude_environment

@@ -1,4 +1,4 @@
-"""`python -m turnwire.testing.model_api script.json`: serve a script until Ctrl-C."""
+"""Serves a scripted model until Ctrl-C: `python -m turnwire.testing.model_api script.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from turnwire.testing.model_api.server import ModelApi
 def _port(text: str) -> int:
     port = int(text)
     if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port} is no port: they go from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{port} is not a port; choose one from 0 to 65535")
     return port
 
 
@@ -31,13 +31,17 @@ async def _serve(script: Script, port: int, log: Path | None) -> None:
 
 
 def main() -> int:
-    """Read the script and serve it."""
+    """Reads the script and serves it."""
     parser = argparse.ArgumentParser(
         prog="python -m turnwire.testing.model_api", description=__doc__
     )
     parser.add_argument("script", type=Path, help="a JSON file: replies, lanes, aside")
-    parser.add_argument("--port", type=_port, default=0, help="otherwise any that is free")
-    parser.add_argument("--log", type=Path, help="write every request here, a JSON line each")
+    parser.add_argument(
+        "--port", type=_port, default=0, help="port; 0 chooses a free port (default)"
+    )
+    parser.add_argument(
+        "--log", type=Path, help="append every request to this file, one JSON line each"
+    )
     given = parser.parse_args()
     try:
         script = msgspec.json.decode(given.script.read_bytes(), type=Script)
@@ -47,7 +51,7 @@ def main() -> int:
     try:
         asyncio.run(_serve(script, given.port, given.log))
     except OSError as problem:
-        print(f"It cannot be served: {problem}", file=sys.stderr)
+        print(f"The script cannot be served: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         pass

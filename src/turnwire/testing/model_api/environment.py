@@ -1,4 +1,4 @@
-"""What Claude Code has to be told so that it talks to a scripted model and to nobody else."""
+"""The environment variables with which Claude Code uses only the scripted model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["claude_environment"]
 
 
 def claude_environment(url: str, home: Path | str) -> dict[str, str]:
-    """Its environment: the model at `url`, its files below `home`, no other traffic."""
+    """Returns an environment with the model at `url`, files below `home` and no other traffic."""
     quiet = (
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
         "DISABLE_AUTOUPDATER",

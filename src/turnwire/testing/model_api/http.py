@@ -1,4 +1,4 @@
-"""As much HTTP/1.1 as a client of the Messages API needs."""
+"""The part of HTTP/1.1 that a client of the Messages API needs."""
 
 from __future__ import annotations
 
@@ -17,31 +17,34 @@ _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"
 
 
 class BadRequest(Exception):
-    """What came is nothing that could be answered; the message says why."""
+    """Raised if a request cannot be parsed. The message says why."""
 
 
 class Asked(Struct, frozen=True):
-    """A request, read."""
+    """An HTTP request."""
 
     method: str
-    path: str  # without what follows the question mark
-    headers: dict[str, str]  # names in small letters
+    path: str  # without the query string
+    headers: dict[str, str]  # names in lower case
     body: bytes
 
     @property
     def is_last(self) -> bool:
-        """Whether the client wants no more on this connection."""
+        """Returns True if the client asks to close the connection after the response."""
         return self.headers.get("connection", "").lower() == "close"
 
 
 async def read_request(reader: asyncio.StreamReader) -> Asked:
-    """The next one. Raises asyncio.IncompleteReadError where the client has left, or BadRequest."""
+    """Reads the next request.
+
+    Raises asyncio.IncompleteReadError if the client closed the connection, or BadRequest.
+    """
     try:
         return await _read(reader)
     except (ValueError, EOFError, zlib.error, gzip.BadGzipFile, asyncio.LimitOverrunError) as bad:
         if isinstance(bad, asyncio.IncompleteReadError):
             raise
-        raise BadRequest(f"This is no HTTP request: {bad}") from None
+        raise BadRequest(f"This is not a valid HTTP request: {bad}") from None
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked:
@@ -77,7 +80,7 @@ async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> byt
 async def send_json(
     writer: asyncio.StreamWriter, status: int, said: Any, headers: Mapping[str, str] = {}
 ) -> None:
-    """A whole answer; none: without a body."""
+    """Sends a complete response. If `said` is None, the response has no body."""
     body = b"" if said is None else msgspec.json.encode(said)
     about = {"content-type": "application/json", "content-length": str(len(body)), **headers}
     writer.write(_head(status, about) + body)
@@ -85,13 +88,13 @@ async def send_json(
 
 
 def start_stream(writer: asyncio.StreamWriter, headers: Mapping[str, str] = {}) -> None:
-    """The beginning of an answer of which the end is not known yet."""
+    """Sends the head of a chunked response."""
     about = {"content-type": "text/event-stream", "cache-control": "no-cache", **headers}
     writer.write(_head(200, {**about, "transfer-encoding": "chunked"}))
 
 
 async def send_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """A piece of it; empty: that was all."""
+    """Sends a chunk of a response. An empty chunk ends the response."""
     writer.write(b"%x\r\n%s\r\n" % (len(data), data))
     await writer.drain()
 

@@ -1,4 +1,4 @@
-"""What a model is asked."""
+"""A request to the Messages API."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["Request", "decode"]
 
 
 class Request(Struct, frozen=True):
-    """A request for a message, as it came."""
+    """A request for a message, as received."""
 
-    lane: str  # `` is the main conversation, `aside` what is asked beside it
+    lane: str  # empty for the main conversation, `aside` for requests without tools
     body: dict[str, Any]
     headers: dict[str, str]
     at: float  # seconds since 1970
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What was said so far."""
+        """Returns the messages of the request."""
         messages: list[dict[str, Any]] = self.body.get("messages") or []
         return messages
 
     @property
     def prompt(self) -> str:
-        """The words of the first user message."""
+        """Returns the text of the first user message."""
         first = (message for message in self.messages if message.get("role") == "user")
         return _words(next(first, {}).get("content"))
 
     @property
     def tool_results(self) -> dict[str, dict[str, Any]]:
-        """By the id of the call: every tool_result block there is."""
+        """Returns all tool_result blocks by the id of their call."""
         blocks = (
             block
             for message in self.messages
@@ -46,12 +46,12 @@ class Request(Struct, frozen=True):
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """The body of a request. Raises BadRequest where a model could not be asked with it."""
+    """Decodes the body of a request. Raises BadRequest if it is not a valid request."""
     try:
         body = msgspec.json.decode(data, type=dict[str, Any])
         msgspec.convert(body.get("messages") or [], list[dict[str, Any]])
     except msgspec.DecodeError as bad:
-        raise BadRequest(f"A model cannot be asked with this: {bad}") from None
+        raise BadRequest(f"This is not a valid request for a message: {bad}") from None
     return body
 
 

@@ -1,4 +1,4 @@
-"""What a scripted model says, and how. All of it can be written in JSON as well."""
+"""The types of a script: replies of a model and their blocks. A script can also be a JSON file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "pieces",
 ]
 
-# How a text is cut into deltas: into so many pieces, or at these places. None: it comes whole.
+# How a text is split into deltas: a number of pieces, or positions. None sends it as one piece.
 Cuts: TypeAlias = int | list[int] | None
 
 
@@ -32,16 +32,16 @@ class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_u
 
 
 class Text(_Block, frozen=True, tag="text"):
-    """Words."""
+    """A text block."""
 
     text: str
     cuts: Cuts = None
     delay: float = 0.0  # seconds before each piece
-    hold: str | None = None  # stand still before the last piece, as `Hold` does between blocks
+    hold: str | None = None  # pauses before the last piece, as `Hold` does between blocks
 
 
 class Thinking(_Block, frozen=True, tag="thinking"):
-    """Reasoning, with its signature."""
+    """A thinking block with its signature."""
 
     thinking: str
     signature: str = "signed"
@@ -50,30 +50,30 @@ class Thinking(_Block, frozen=True, tag="thinking"):
 
 
 class RedactedThinking(_Block, frozen=True, tag="redacted_thinking"):
-    """Reasoning that nobody may read."""
+    """A thinking block whose content is encrypted."""
 
     data: str = "hidden"
 
 
 class ToolUse(_Block, frozen=True, tag="tool_use"):
-    """A call of a tool. `cuts` are places in its input's JSON, so a cut may be anywhere in it."""
+    """A tool call. `cuts` are positions in the JSON of its input, also inside of a token."""
 
     name: str
     input: dict[str, Any] = {}
-    json: str | None = None  # what a stream says instead of `input`; it need not be JSON
-    id: str | None = None  # none: a new one
+    json: str | None = None  # sent in a stream instead of `input`; may be invalid JSON
+    id: str | None = None  # None makes a new id
     cuts: Cuts = 3
     delay: float = 0.0
 
 
 class Hold(_Block, frozen=True, tag="hold"):
-    """No content: the stream stands still until `ModelApi.release`, or until the client leaves."""
+    """No content: pauses the stream until `ModelApi.release`, or until the client disconnects."""
 
     name: str = ""
 
 
 class Raw(_Block, frozen=True, tag="raw"):
-    """An event of the stream as it is given, known or not, right or wrong. A string is sent as it is."""
+    """Any event of the stream, also an unknown or invalid one. A string is sent unchanged."""
 
     event: str
     data: Any
@@ -90,13 +90,14 @@ class Say(_Reply, frozen=True, tag="say"):
     """A message. A string is a text block."""
 
     blocks: list[Block | str]
-    stop_reason: str | None = None  # none: tool_use where a tool is called, else end_turn
-    usage: dict[str, Any] = {}  # beside what is always there
-    model: str | None = None  # none: the one that was asked for
-    delay: float = 0.0  # seconds before the first word
+    stop_reason: str | None = None  # None: tool_use if a tool is called, else end_turn
+    usage: dict[str, Any] = {}  # added to the default usage
+    model: str | None = None  # None: the model of the request
+    delay: float = 0.0  # seconds before the first event
     ping: bool = False
     headers: dict[str, str] = {}
-    # Break the connection off after so many events, or end with an `error` event. Holds do not count.
+    # Number of events after which the connection is aborted, or an `error` event ends the message.
+    # Holds do not count.
     cut_after: int | None = None
     error_after: int | None = None
     error: str = "overloaded_error"  # that event's type
@@ -104,11 +105,11 @@ class Say(_Reply, frozen=True, tag="say"):
 
 
 class Fail(_Reply, frozen=True, tag="fail"):
-    """No message: an HTTP error."""
+    """An HTTP error instead of a message."""
 
     status: int
     message: str = "scripted"
-    error: str | None = None  # its type; none: the one that goes with the status
+    error: str | None = None  # its type; None: the type that belongs to the status
     headers: dict[str, str] = {}
     delay: float = 0.0
 
@@ -117,21 +118,21 @@ Reply: TypeAlias = Say | Fail | str
 
 
 class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """All that a model will say.
+    """All replies of a model.
 
-    A request belongs to the first lane whose name occurs in its first user message; sub-agents are
-    told apart by that. The others, and so the main conversation, get `replies`, one after the other.
+    A request belongs to the first lane whose name occurs in its first user message. That separates
+    the sub-agents. All other requests, such as the main conversation's, get `replies` in order.
     """
 
     replies: list[Reply] = []
     lanes: dict[str, list[Reply]] = {}
-    # What agents ask beside the conversation, as for a title: such requests offer no tools. Null:
-    # they are requests like any other.
+    # The reply to requests without tools, such as one for a title. If null, such requests are
+    # handled like all others.
     aside: Reply | None = "aside"
 
 
 def pieces(text: str, cuts: Cuts) -> list[str]:
-    """A text, cut; joined again it is the same. There is always one piece."""
+    """Splits a text into one or more pieces. The joined pieces equal the text."""
     if cuts is None:
         return [text]
     if isinstance(cuts, int):

@@ -1,4 +1,4 @@
-"""The server: takes requests, remembers them, and answers by the script."""
+"""The HTTP server of the scripted model: records requests and replies from the script."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _MESSAGES, _COUNT = "/v1/messages", "/v1/messages/count_tokens"
 
 
 class Said(Struct):
-    """A message that the model has begun to say."""
+    """A message that the model has begun to send."""
 
     lane: str
     message: s.Say
-    whole: bool = False  # it was said to its end
+    whole: bool = False  # True if it was sent completely
 
 
 Answer: TypeAlias = s.Reply | Callable[[Request], s.Reply]
 
 
 class ModelApi:
-    """A scripted Messages API on a port of this machine, for as long as the `async with` lasts."""
+    """A scripted Messages API on a local port, served inside of `async with`."""
 
     def __init__(
         self,
@@ -56,27 +56,27 @@ class ModelApi:
         self._aside = aside
         self._log = None if log is None else Path(log)
         self._numbers = 0
-        # Part of every id: an agent may keep its session while this server is started again.
+        # Part of every id, so that ids stay unique if the server restarts during a session.
         self._run = secrets.token_hex(4)
         self._news = asyncio.Condition()
         self._gates: dict[str, asyncio.Event] = {}
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self.requests: list[Request] = []  # for messages, in the order in which they came
+        self.requests: list[Request] = []  # requests for messages, in the order of arrival
         self.said: dict[str, Said] = {}  # by message id
-        self.holding: list[str] = []  # the names of the holds at which a stream has arrived
+        self.holding: list[str] = []  # names of the holds that a stream has reached
 
     @classmethod
     def of(cls, script: s.Script, *, log: Path | str | None = None) -> Self:
-        """One for a script that was read from a file."""
+        """Makes a server for a script that was read from a file."""
         return cls(*script.replies, lanes=script.lanes, aside=script.aside, log=log)
 
     async def start(self, port: int = 0) -> None:
-        """Take requests from now on."""
+        """Starts to accept requests."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_LIMIT)
 
     async def stop(self) -> None:
-        """Take none any more, and break off what is being said."""
+        """Stops accepting requests and aborts open responses."""
         if self._server is not None:
             self._server.close()
         for connection in self._connections:
@@ -97,23 +97,23 @@ class ModelApi:
 
     @property
     def url(self) -> str:
-        """What ANTHROPIC_BASE_URL has to be."""
-        assert self._server is not None, "it is not started"
+        """Returns the value for ANTHROPIC_BASE_URL."""
+        assert self._server is not None, "the server is not started"
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
-    # --- for whoever tests ----------------------------------------------------------------------
+    # --- for tests ------------------------------------------------------------------------------
 
     def say_next(self, *replies: Answer, lane: str = "") -> None:
-        """Go on with these when the script is over."""
+        """Appends replies to the script."""
         _check(*(reply for reply in replies if not callable(reply)))
         self._replies.setdefault(lane, []).extend(replies)
 
     def release(self, name: str = "") -> None:
-        """Let the streams go on that stand still at the holds of this name, now and later."""
+        """Continues the streams that wait at holds of this name. Later holds do not wait either."""
         self._gate(name).set()
 
     async def until(self, done: Callable[[ModelApi], object], seconds: float = 20.0) -> None:
-        """Wait for something that requests bring about. Raises TimeoutError."""
+        """Waits until `done` returns true; checks it after each request. Raises TimeoutError."""
         async with asyncio.timeout(seconds), self._news:
             await self._news.wait_for(lambda: done(self))
 
@@ -127,11 +127,11 @@ class ModelApi:
             asked = await http.read_request(reader)
             while await self._answer(asked, reader, writer) and not asked.is_last:
                 asked = await http.read_request(reader)
-        except http.BadRequest as bad:  # where the next request would begin nobody knows
+        except http.BadRequest as bad:  # the start of the next request is unknown
             with suppress(OSError):
                 await _refuse(writer, s.Fail(400, str(bad)))
         except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
-            pass  # the client has left, or we do
+            pass  # the client has disconnected, or the server stops
         finally:
             self._connections.discard(task)
             writer.close()
@@ -139,7 +139,7 @@ class ModelApi:
     async def _answer(
         self, asked: http.Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether the connection goes on."""
+        """Answers a request. Returns False if the connection was aborted."""
         match asked.method, asked.path:
             case "POST", path if path == _MESSAGES:
                 return await self._message(asked, reader, writer)
@@ -173,7 +173,7 @@ class ModelApi:
         if streams:
             http.start_stream(writer, reply.headers)
         sent = 0
-        for beat in itertools.chain(events(reply, **how), [None]):  # it may break after the last
+        for beat in itertools.chain(events(reply, **how), [None]):  # None: abort after the last
             if sent == reply.cut_after:
                 await writer.drain()
                 writer.transport.abort()
@@ -199,7 +199,7 @@ class ModelApi:
         return True
 
     async def _hold(self, name: str, reader: asyncio.StreamReader) -> bool:
-        """Whether the client is still there when it goes on."""
+        """Waits for the release of a hold. Returns False if the client has disconnected."""
         await self._tell(lambda: self.holding.append(name))
         released = asyncio.create_task(self._gate(name).wait())
         left = asyncio.create_task(reader.read(1))
@@ -234,7 +234,7 @@ class ModelApi:
             assert answer is not None
         elif left := self._replies[request.lane]:
             answer = left.pop(0)
-        else:  # 400 is not tried again
+        else:  # agents do not retry after status 400
             where = f"the lane {request.lane!r}" if request.lane else "the main conversation"
             number = sum(each.lane == request.lane for each in self.requests)
             return s.Fail(400, f"The script has no reply to request {number} of {where}.")
@@ -242,10 +242,10 @@ class ModelApi:
             try:
                 answer = answer(request)
                 _check(answer)
-            except Exception as defect:  # whatever the test's own function does
-                _log.exception("The function that was to reply has failed.")
+            except Exception as defect:  # the test's function may raise anything
+                _log.exception("The reply function failed.")
                 why = f"{type(defect).__name__}: {defect}"
-                return s.Fail(400, f"The function that was to reply has failed: {why}")
+                return s.Fail(400, f"The reply function failed: {why}")
         return s.Say([answer]) if isinstance(answer, str) else answer
 
     def _call_id(self) -> str:
@@ -272,7 +272,7 @@ async def _refuse(writer: asyncio.StreamWriter, failed: s.Fail) -> None:
 
 
 async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bool) -> None:
-    """What breaks a message off: an event, or an HTTP error where there are no events."""
+    """Ends a message with an error: as an event of a stream, else as an HTTP error."""
     failed = s.Fail(
         status_of(reply.error), reply.error_message, error=reply.error, headers=reply.headers
     )

@@ -1,4 +1,4 @@
-"""A scripted reply as what the Messages API would send: events of a stream, or one message."""
+"""Converts a scripted reply to the format of the Messages API: a stream, or one message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ERRORS = {
 
 
 class Beat(NamedTuple):
-    """An event and the seconds before it; or a place where the stream stands still."""
+    """An event and the seconds before it, or a hold if the event is None."""
 
     event: dict[str, Any] | s.Raw | None
     delay: float = 0.0
@@ -36,7 +36,7 @@ class Beat(NamedTuple):
 
 
 def events(reply: s.Say, *, message_id: str, model: str, call_id: Any) -> Iterator[Beat]:
-    """The events of a stream. `call_id` gives an id to a call that has none."""
+    """Yields the events of a stream. `call_id` returns an id for a tool call that has none."""
     message = _head(reply, message_id, model)
     yield Beat({"type": "message_start", "message": message}, reply.delay)
     if reply.ping:
@@ -94,7 +94,7 @@ def _block(index: int, block: s.Block, call_id: Any) -> Iterator[Beat]:
 
 
 def whole(reply: s.Say, *, message_id: str, model: str, call_id: Any) -> dict[str, Any]:
-    """The same for a client that wants no stream."""
+    """Returns the complete message for a client that requested no stream."""
     content: list[dict[str, Any]] = []
     for block in reply.blocks:
         match block:
@@ -119,13 +119,13 @@ def whole(reply: s.Say, *, message_id: str, model: str, call_id: Any) -> dict[st
 
 
 def error_body(reply: s.Fail) -> dict[str, Any]:
-    """What an HTTP error says."""
+    """Returns the body of an HTTP error."""
     kind = reply.error or _ERRORS.get(reply.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": reply.message}}
 
 
 def status_of(error: str) -> int:
-    """The HTTP status that goes with a type of error."""
+    """Returns the HTTP status of an error type, 500 for an unknown one."""
     return next((status for status, kind in _ERRORS.items() if kind == error), 500)
 
 

@@ -83,7 +83,7 @@ def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
 
 def how_to_install() -> str:
     """Returns the install command; in a clone it is `make`, because its environment has no pip."""
-    clone = Path(__file__).resolve().parents[4]
+    clone = Path(__file__).resolve().parents[5]
     if Path(sys.prefix).resolve() != clone / ".venv" or not (clone / "Makefile").is_file():
         return extras.how_to_install("claude")
     return "make claude" if Path.cwd() == clone else f"make -C {shlex.quote(str(clone))} claude"

@@ -1,1 +1,1 @@
-"""The protocol's own rules, checked in a recorded session: independent of what makes frames, as their proof."""
+"""Validates a recorded session against protocol v2, independently of the code that makes frames."""

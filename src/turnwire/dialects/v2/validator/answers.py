@@ -1,4 +1,4 @@
-"""Checks what a client asks, and that each of its frames gets exactly one answer, the right one."""
+"""Checks the client's frames, and that each of them gets exactly one correct answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from turnwire.dialects.v2.validator.wishes import ack_fault, follow, refusal_fau
 __all__ = ["AnswerCheck"]
 
 
-_Key: TypeAlias = tuple[str | None, str | None]  # the frame's id; without one, its type
+_Key: TypeAlias = tuple[str | None, str | None]  # the frame's id; if it has none, its type
 
 
 class _Sent(Struct, gc=False):
-    """Everything that was sent under one id."""
+    """The command that was sent under one id, and its answer."""
 
     command: c.ClientFrame
     answer: p.Accepted | None = None  # the first ack
@@ -34,51 +34,51 @@ class _Waiting(Struct, gc=False):
     """A frame that has no answer yet."""
 
     command: c.ClientFrame
-    size: int  # in bytes, written as short as can be
-    had_effect: bool = False  # a frame has told what it caused
+    size: int  # in bytes, encoded without spaces
+    had_effect: bool = False  # a frame has already shown the effect of the command
 
 
 class AnswerCheck:
-    """Follows one client over all its connections."""
+    """Checks the answers to one client over all its connections."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._sent: dict[str, _Sent] = {}
-        self._waiting: dict[_Key, deque[_Waiting]] = {}  # on this connection
-        self._bad: dict[str, str] = {}  # on this connection: frames that nobody can accept
-        self._heard = False  # the client's side was recorded at all
+        self._waiting: dict[_Key, deque[_Waiting]] = {}  # of this connection
+        self._bad: dict[str, str] = {}  # of this connection: invalid frames -> error code
+        self._heard = False  # the recording has frames of the client
 
     # --- the connection -----------------------------------------------------------------------
 
     def connected(self, *, both_sides: bool) -> None:
-        """A connection begins. What an earlier one left without an answer will be sent again."""
+        """Starts a connection. The client will resend frames that had no answer."""
         self._waiting.clear()
         self._bad.clear()
         self._heard |= both_sides
 
     def another_log(self) -> None:
-        """The log is not the one before, and knows nothing of what that one had accepted."""
+        """Forgets the answers: a new log does not know the commands that the old log accepted."""
         for sent in self._sent.values():
             sent.answer = None
 
     def ended(self, *, in_order: bool) -> None:
-        """The connection ends. Where it was cut off, answers may be missing."""
+        """Ends the connection. Reports missing answers unless the connection was cut off."""
         if in_order:
             for (own_id, _), waiting in self._waiting.items():
-                # A refusal of a frame without an id cannot say which one it was.
+                # A refusal of a frame without an id cannot name the frame.
                 if own_id is not None:
                     self._say("unanswered", _named(waiting[0].command))
         self._waiting.clear()
 
     @property
     def nameless(self) -> bool:
-        """Whether frames without an id wait, so that an error without one may answer them."""
+        """Returns whether an error without an id may answer a frame without an id."""
         return any(own_id is None for own_id, _ in self._waiting)
 
     # --- the client ---------------------------------------------------------------------------
 
     def command(self, raw: bytes) -> None:
-        """A frame of the client."""
+        """Takes a frame of the client."""
         self._heard = True
         try:
             command = decode_command(raw)
@@ -94,10 +94,10 @@ class AnswerCheck:
         if own_id is not None and not isinstance(command, c.Heartbeat):
             before = self._sent.setdefault(own_id, _Sent(command))
             if before.answer is None:
-                before.command = command  # a refusal is not remembered
+                before.command = command  # a refused frame may be sent again with other content
 
     def message(self, own_id: str) -> c.NewMessage | None:
-        """The message that this client sent under an id, and was acknowledged."""
+        """Returns the message that this client sent under an id, if it was acknowledged."""
         sent = self._sent.get(own_id)
         if sent is None or sent.answer is None or not isinstance(sent.command, c.SendMessage):
             return None
@@ -106,13 +106,13 @@ class AnswerCheck:
     # --- the server ---------------------------------------------------------------------------
 
     def effect(self, caused: Callable[[c.ClientFrame], bool]) -> None:
-        """A frame tells what some command causes: its ack should have come before."""
+        """Marks the commands whose effect a frame shows: their acks should have come before it."""
         for waiting in self._waiting.values():
             for each in waiting:
                 each.had_effect = each.had_effect or caused(each.command)
 
     def is_late(self, answer: Any, name: str) -> bool:
-        """Whether this is an ack that should have come before what its command caused."""
+        """Returns whether an ack comes after a frame that showed the effect of its command."""
         if not isinstance(answer, p.Accepted):
             return False
         own_id = answer.client_message_id
@@ -120,7 +120,7 @@ class AnswerCheck:
         return waiting is not None and waiting[0].had_effect
 
     def ack(self, name: str, answer: p.Accepted, info: p.SessionInfo, log: LogCheck) -> None:
-        """An ack; `name` is the type of frame that it answers."""
+        """Checks an ack; `name` is the type of the frame that it answers."""
         waiting = self._answered(name, answer.client_message_id)
         if waiting is None:
             return
@@ -151,24 +151,24 @@ class AnswerCheck:
         if not answer.duplicate:
             self._say("wrong_duplicate", f"{own_id} was accepted before")
         elif command != sent:
-            self._say("wrong_duplicate", f"{own_id} was used for another frame")
+            self._say("wrong_duplicate", f"{own_id} was used for a different frame")
         elif structs.replace(answer, duplicate=False) != structs.replace(first, duplicate=False):
-            self._say("wrong_duplicate", f"{own_id} got another answer before")
+            self._say("wrong_duplicate", f"{own_id} got a different answer before")
 
     def heartbeat(self, own_id: str | None) -> None:
-        """session.heartbeat_ack. Without an id the server may also send it by itself."""
+        """Takes a session.heartbeat_ack. The server may send one without an id unasked."""
         if own_id is None:
             self._take((None, "session.heartbeat"))
         else:
             self._answered("session.heartbeat", own_id)
 
     def error(self, error: p.ErrorPayload, log: LogCheck, max_queue: int) -> None:
-        """session.error."""
+        """Checks a session.error."""
         rule = ERRORS.get(error.code)
         if rule is None:
-            self._say("wrong_error", f"there is no code {error.code}")
+            self._say("wrong_error", f"unknown error code {error.code}")
         elif (error.retryable, error.what_to_do) != (rule.retryable, rule.what_to_do):
-            self._say("wrong_error", f"{error.code} has another retryable or what_to_do")
+            self._say("wrong_error", f"{error.code} has a different retryable or what_to_do")
         own_id = error.client_message_id
         if own_id is None:
             return
@@ -184,14 +184,14 @@ class AnswerCheck:
             if command == sent.command or error.code != "IDEMPOTENCY_CONFLICT":
                 self._say("wrong_duplicate", f"{own_id} was accepted before, and is refused now")
         else:
-            # A queue can also be full of bytes. Then one message that waits is enough.
+            # A queue can also be full by bytes. Then one queued message is enough.
             least = 1 if "max_queue_bytes" in error.data else max_queue
             fault = refusal_fault(command, _tag(command), error.code, log, least)
             if fault is not None:
                 self._say("wrong_refusal", f"{_named(command)}: {fault}")
 
     def _answered(self, name: str | None, own_id: str | None) -> _Waiting | None:
-        """The frame that waits for this answer: the oldest with that id, or of that type."""
+        """Returns the oldest frame that waits for this answer: by id or, without one, by type."""
         if not self._heard:
             return None
         waiting = self._take((own_id, name if own_id is None else None))

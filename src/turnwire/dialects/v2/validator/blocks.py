@@ -1,4 +1,4 @@
-"""Checks blocks as they grow: every piece in its place, every block finished once or discarded."""
+"""Checks growing blocks: the order of their pieces, and that each is finished once or discarded."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class _Growing:
         self.turn_id = frame.turn_id
         self.parent = frame.payload.parent_tool_use_id
         self.place = (frame.payload.message_id, frame.payload.index)
-        self.connection = connection  # the last one on which it was heard of
+        self.connection = connection  # the last connection that had a piece of this block
         self.chunk_seq = 0
-        self.pieces: list[str] | None = []  # None: some are missing
+        self.pieces: list[str] | None = []  # None: some pieces are missing
 
 
 class BlockCheck:
-    """The blocks of one log."""
+    """Checks the blocks of one log."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._growing: dict[str, _Growing] = {}
         self._finished: set[str] = set()
-        self._places: dict[tuple[str, int], str] = {}  # message and index -> the block there
+        self._places: dict[tuple[str, int], str] = {}  # message and index -> block id
         self.connection = 0  # counts the connections: each of them needs its own snapshots
 
     def partial(self, frame: BlockFrame) -> None:
-        """A piece or a snapshot."""
+        """Checks a piece or a snapshot."""
         said = frame.payload
         chunk_seq = said.chunk_seq
         if chunk_seq is None or chunk_seq < 1 or said.message_sequence is not None:
-            self._say("wrong_block", f"{said.block_id} is partial: it has a chunk_seq, no number")
+            self._say("wrong_block", f"{said.block_id} is partial: it needs only a chunk_seq")
             return
         self._identity(said)
         if said.block_id in self._finished:
@@ -52,7 +52,7 @@ class BlockCheck:
         self.place(said)
         block = self._growing.get(said.block_id)
         if block is not None and block.kind is not type(frame):
-            self._say("wrong_block", f"{said.block_id} was of another type before")
+            self._say("wrong_block", f"{said.block_id} had a different type before")
         if said.snapshot:
             self._snapshot(frame, chunk_seq, block)
         else:
@@ -84,48 +84,48 @@ class BlockCheck:
                 if chunk_seq == known.chunk_seq
                 else _words(said).startswith(before)
             ):
-                self._say("snapshot_differs", f"{said.block_id} had grown to other words")
+                self._say("snapshot_differs", f"{said.block_id} had a different text before")
         block = self._growing[said.block_id] = _Growing(frame, self.connection)
         block.chunk_seq = chunk_seq
         block.pieces = [_words(said)]
 
     def finished(self, frame: BlockFrame) -> None:
-        """A finished block, live or replayed, that was not known before."""
+        """Checks a finished block, live or replayed, that was not known before."""
         said = frame.payload
         self._identity(said)
         if said.chunk_seq is not None or said.snapshot:
-            self._say("wrong_block", f"{said.block_id} is finished: it has no chunk_seq")
+            self._say("wrong_block", f"{said.block_id} is finished: it must not have a chunk_seq")
         self.place(said)
         block = self._growing.get(said.block_id)
         if block is not None and block.kind is not type(frame):
-            self._say("wrong_block", f"{said.block_id} was of another type before")
+            self._say("wrong_block", f"{said.block_id} had a different type before")
         self.finish(said.block_id)
 
     def finish(self, block_id: str) -> None:
-        """A block is there in whole. A question is one too."""
+        """Marks a block as finished. A question is also a block."""
         if block_id in self._finished:
             self._say("block_finished_twice", block_id)
         self._finished.add(block_id)
         self._growing.pop(block_id, None)
 
     def discarded(self, block_ids: list[str]) -> None:
-        """Blocks that will never be finished."""
+        """Checks blocks that will never be finished."""
         for block_id in block_ids:
             block = self._growing.pop(block_id, None)
             if block is None or block.connection != self.connection:
                 self._say("discarded_not_growing", block_id)
             else:
-                self._places.pop(block.place, None)  # the message may begin again
+                self._places.pop(block.place, None)  # the message may start again
 
     def place(self, said: p.BlockPayload | p.RequestInput) -> None:
-        """A message has one block at each index."""
+        """Checks that a message has only one block at each index."""
         there = self._places.setdefault((said.message_id, said.index), said.block_id)
         if there != said.block_id:
             where = f"index {said.index} of {said.message_id}"
-            self._say("wrong_block", f"{said.block_id} at {where}, where {there} is")
+            self._say("wrong_block", f"{said.block_id} at {where}, which already has {there}")
 
     def turn_ended(self, turn_id: int | None) -> None:
-        """What the agent itself was saying in this turn must have come to an end."""
+        """Checks that no block of the agent itself is still growing at the end of its turn."""
         left = {
             block_id: block
             for block_id, block in self._growing.items()
@@ -141,7 +141,7 @@ class BlockCheck:
         if isinstance(said, p.ToolCall):
             own = said.tool_use_id
         elif isinstance(said, p.OtherBlock):
-            return  # some kinds have an id of their own
+            return  # some types of block have their own id
         if said.block_id != own:
             self._say("wrong_block", f"block_id is {said.block_id}, not {own}")
 

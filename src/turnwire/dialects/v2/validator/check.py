@@ -1,7 +1,7 @@
-"""Checks a recorded session of protocol v2 against the rules of its page, frame by frame.
+"""Checks a recorded session against the rules of protocol v2, frame by frame.
 
-A client forgives much, because a conversation must go on. This one forgives nothing, and says which
-rule was broken where.
+A client tolerates many faults, because a conversation must go on. This check tolerates none, and
+reports each broken rule with its line.
 """
 
 from __future__ import annotations
@@ -29,100 +29,100 @@ __all__ = ["SESSION_RULES", "SessionCheck", "SessionReport"]
 
 SESSION_RULES = {
     # Lines and frames.
-    "bad_line": "Every line is a frame, or says who connects, speaks or closes.",
-    "bad_envelope": "A frame of the server has all seven fields, each well formed.",
+    "bad_line": "Every line is a frame, or one of connect, client, server and close.",
+    "bad_envelope": "A server frame has all seven fields of the envelope, each well formed.",
     "bad_payload": "A payload of a known type has the fields of that type.",
-    "wrong_conversation": "All frames are of the conversation that the client connected to.",
-    "wrong_trace": "A turn has one trace_id, which is its own; outside of turns it is null.",
+    "wrong_conversation": "All frames belong to the conversation that the client connected to.",
+    "wrong_trace": "Each turn has its own trace_id; outside of turns trace_id is null.",
     "sequence_gap": "`sequence` counts the frames of a connection: 1, 2, 3, ...",
-    # Connecting.
-    "bad_address": "An address has each parameter once, and well formed.",
-    "not_connected": "Frames come on an open connection.",
-    "handshake_order": "A connection begins in the order of section 3, each part in its place.",
-    "wrong_hello": "session.resumed is said exactly if the client's last_sequence was accepted; a bad address is refused.",
-    "wrong_first": "`first` is the first entry that the client lacks, `head` the newest there is.",
-    "wrong_reset": "session.reset comes exactly if the client's copy is void, with the reason why.",
-    "replay_order": "A replay is without a gap; a turn's end comes after the entry it follows.",
-    "replay_differs": "A replayed event is the frame as it was first sent, but for its sequence.",
-    "complete_not_replayed": "The end of a turn is replayed if it is not before the client's cursor.",
+    # Connections.
+    "bad_address": "An address has each parameter at most once, and well formed.",
+    "not_connected": "Frames are sent only on an open connection.",
+    "handshake_order": "A connection starts with the frames of section 3, in their order.",
+    "wrong_hello": "session.resumed comes exactly if last_sequence was accepted; a bad address is refused.",
+    "wrong_first": "`first` is the first entry that the client lacks, `head` the newest entry.",
+    "wrong_reset": "session.reset comes exactly if the client's copy is void, and names the reason.",
+    "replay_order": "A replay has no gap; the end of a turn comes after the entry it follows.",
+    "replay_differs": "A replayed event equals the frame that was first sent, except for its sequence.",
+    "complete_not_replayed": "The end of a turn is replayed unless it is before the client's cursor.",
     "wrong_through": "`through` is the last number that was replayed, and not less than `head`.",
-    "head_backwards": "A log of one epoch does not become shorter.",
-    "wrong_close": "Close codes from 4000 on are in the table; an error that ends a connection has its own.",
-    "reconnected_in_vain": "After a close code from 4500 on a client does not connect again.",
+    "head_backwards": "The log of one epoch does not become shorter.",
+    "wrong_close": "Close codes from 4000 on are in the table, and match the error before them.",
+    "reconnected_in_vain": "A client does not reconnect after a close code from 4500 on.",
     # Turns and the log.
-    "message_sequence_gap": "A live entry has the number after the newest one.",
+    "message_sequence_gap": "A live entry has the number after the newest entry.",
     "turn_not_started": "Frames of a turn come after its turn.started.",
-    "turn_started_wrongly": "A new turn has a greater id than all before, and the message that is next; only an open one goes on.",
-    "turn_overlaps": "One turn runs at a time.",
-    "complete_twice": "A turn has one assistant.complete.",
-    "wrong_complete": "assistant.complete says where the log stands, and what came of the turn.",
-    "wrong_words": "A user.message says what its client sent, or replaced it with.",
-    "after_complete": "After a turn's assistant.complete only its background work speaks.",
+    "turn_started_wrongly": "A new turn has the greatest id and the next message; only an open turn resumes.",
+    "turn_overlaps": "Only one turn runs at a time.",
+    "complete_twice": "A turn has exactly one assistant.complete.",
+    "wrong_complete": "assistant.complete has the correct position in the log and the correct result.",
+    "wrong_words": "A user.message has the content that its client sent, or replaced it with.",
+    "after_complete": "After a turn's assistant.complete only its background work sends frames.",
     # Blocks.
     "wrong_block": "A block keeps its type, id and index, and has chunk_seq or message_sequence.",
     "chunk_gap": "`chunk_seq` counts the pieces of a block: 1, 2, 3, ...",
-    "snapshot_missing": "On a new connection a block that grows begins with its snapshot.",
-    "snapshot_differs": "A snapshot holds all pieces so far, and reaches at least as far as they.",
+    "snapshot_missing": "On a new connection a growing block starts with a snapshot.",
+    "snapshot_differs": "A snapshot contains all earlier pieces.",
     "piece_after_finish": "A finished block does not grow.",
-    "block_finished_twice": "A block is finished once, and its id names no other.",
-    "block_left_open": "Every block has been finished or discarded when its turn ends.",
-    "discarded_not_growing": "Only blocks that grow are discarded.",
+    "block_finished_twice": "A block is finished only once, and its id is unique.",
+    "block_left_open": "Every block is finished or discarded before its turn ends.",
+    "discarded_not_growing": "Only growing blocks are discarded.",
     # Tools, questions and permissions.
     "question_as_tool_call": "A question comes as assistant.request_input, not as a tool call.",
-    "progress_out_of_place": "A tool's progress comes between its call and its result.",
-    "result_without_call": "A tool result answers a call or a question.",
-    "result_twice": "A tool call has one result.",
-    "result_missing": "The agent's calls have their results when the turn ends.",
-    "result_while_waiting": "A call that waits for a person has no result before it is resolved.",
-    "unknown_parent": "parent_tool_use_id names a call that was made.",
-    "permission_without_call": "A permission is asked for a call that was made and has no result.",
-    "question_without_call": "An announced question is asked by a call that has no result.",
-    "request_twice": "A request is opened once.",
+    "progress_out_of_place": "Progress of a tool comes between its call and its result.",
+    "result_without_call": "A tool result belongs to a call or a question.",
+    "result_twice": "A tool call has only one result.",
+    "result_missing": "All tool calls of the agent have results when the turn ends.",
+    "result_while_waiting": "A call that waits for a person has no result before its request is resolved.",
+    "unknown_parent": "parent_tool_use_id names an earlier tool call.",
+    "permission_without_call": "A permission request belongs to an earlier tool call without a result.",
+    "question_without_call": "A question with a tool call belongs to a call without a result.",
+    "request_twice": "A request is opened only once.",
     "resolved_not_open": "Only an open request is resolved, and only once.",
-    "wrong_resolution": "A request ends as it was answered, and expires at its deadline.",
-    "request_left_open": "A turn that waits for an answer has not ended.",
-    # Clients and their answers.
-    "bad_command": "A frame of a client is of a known type and has no field that is not known.",
+    "wrong_resolution": "A request is resolved as it was answered, and expires only at its deadline.",
+    "request_left_open": "A turn with an open request has not ended.",
+    # Commands and their answers.
+    "bad_command": "A client frame has a known type and only known fields.",
     "answer_without_command": "An ack or a refusal answers a frame that was sent.",
-    "unanswered": "Every frame of a client gets an answer.",
-    "wrong_answer": "An ack is of the frame's type, has what that asks for, and fits the state.",
-    "wrong_refusal": "A refusal has the code that fits the frame and the state.",
-    "not_offered": "Only what capabilities.commands lists is accepted.",
-    "too_large": "No frame over max_frame_bytes is accepted.",
-    "wrong_duplicate": "A repeat gets its first answer again, marked; another content a refusal.",
+    "unanswered": "Every client frame gets an answer.",
+    "wrong_answer": "An ack matches the type and content of its frame, and the state.",
+    "wrong_refusal": "A refusal has the error code that matches the frame and the state.",
+    "not_offered": "Only commands in capabilities.commands are accepted.",
+    "too_large": "Frames larger than max_frame_bytes are not accepted.",
+    "wrong_duplicate": "A repeat gets the first answer again, marked as duplicate; other content is refused.",
     "answer_after_effect": "An ack comes before the frames that its command causes.",
-    "wrong_error": "An error has a known code, and what the table says of it.",
+    "wrong_error": "An error has a known code, with the values of the table.",
     # The state.
-    "state_missing": "A session.state follows what has changed it, before anything else happens.",
-    "wrong_state": "session.state agrees with itself and with the frames before it.",
-    "wrong_requests": "session.state lists exactly the requests that are open, the oldest first.",
-    "wrong_queue": "session.state lists what waits, in order; at most max_queue.",
+    "state_missing": "A session.state follows each change of the state, before other frames.",
+    "wrong_state": "session.state is consistent in itself and with the frames before it.",
+    "wrong_requests": "session.state lists exactly the open requests, the oldest first.",
+    "wrong_queue": "session.state lists the queue in its order, with at most max_queue messages.",
 }
-"""Every rule by the code of its violation."""
+"""The rules by the codes of their violations."""
 
 
 class SessionReport(Struct, frozen=True, gc=False):
-    """What was in a recorded session. `lines` is always `typed` + `unknown` + `errors`."""
+    """The report on a recorded session. `lines` is always `typed` + `unknown` + `errors`."""
 
     lines: int
-    typed: int  # lines understood to the last known field
-    unknown: int  # frames of a type that is not known
-    errors: int  # lines that are neither frames nor say who connects, speaks or closes
+    typed: int  # lines with only known types and fields
+    unknown: int  # frames of an unknown type
+    errors: int  # lines that are neither a frame nor connect, client, server or close
     connections: int
     client_frames: int
     server_frames: int
-    entries: int  # of the log, each counted once
+    entries: int  # entries of the log, each counted once
     turns: int
     tools: int  # tool calls and questions
-    unknown_kinds: dict[str, int]  # how often, by name
+    unknown_kinds: dict[str, int]  # type -> number of frames
     violation_count: int
-    violations: list[Violation]  # the first of them
+    violations: list[Violation]  # only the first violations
 
 
 class SessionCheck:
-    """Feed it every line of a recording, in order, then `finish` and read the `report`.
+    """Checks a recording: call `feed` for every line in order, then `finish`, then read `report`.
 
-    Several connections are one client that comes back.
+    Treats several connections as reconnects of one client.
     """
 
     def __init__(self) -> None:
@@ -139,10 +139,10 @@ class SessionCheck:
     def _say(self, code: str, message: str) -> None:
         self._violations.add(code, self._line, message)
 
-    # --- in and out ---------------------------------------------------------------------------
+    # --- input and report ---------------------------------------------------------------------
 
     def feed(self, raw: bytes, number: int) -> None:
-        """One line more."""
+        """Takes one line."""
         try:
             line = read_line(raw, number)
         except BadLine as bad:
@@ -161,19 +161,19 @@ class SessionCheck:
                 self._close(line.code)
 
     def bad_line(self, bad: BadLine) -> None:
-        """A line that could not be read."""
+        """Counts a line that could not be read."""
         self._lines += 1
         self._errors += 1
         self._line = bad.line
         self._say("bad_line", bad.detail)
 
     def finish(self) -> None:
-        """The recording is over. A client that is still there should have its answers."""
+        """Ends the recording. An open connection must have all its answers."""
         if self._connection is not None:
             self._answers.ended(in_order=True)
 
     def report(self) -> SessionReport:
-        """All there is to say about the lines so far."""
+        """Returns the report on the lines so far."""
         unknown = self._server.unknown_kinds
         return SessionReport(
             self._lines,
@@ -198,7 +198,7 @@ class SessionCheck:
             self._connection.left_open()
         address = Address.of(text)
         if address is None:
-            self._say("bad_line", f"no address of a conversation: {text}")
+            self._say("bad_line", f"not the address of a conversation: {text}")
         else:
             self._in_conversation(address.conversation_id)
             if address.fault is not None:
@@ -232,7 +232,7 @@ class SessionCheck:
     def _client(self, line: ClientLine) -> None:
         self._client_frames += 1
         if self._connection is None:
-            self._say("not_connected", "a frame of the client")
+            self._say("not_connected", "a client frame")
         self._answers.command(line.raw)
 
     # --- the server ---------------------------------------------------------------------------
@@ -256,6 +256,6 @@ class SessionCheck:
 
 
 def _begins_again(value: Any, connection: Connection) -> bool:
-    """Whether a bare frame begins a connection: who joins frames to a file writes no `close`."""
+    """Returns whether a bare frame starts a new connection: bare recordings have no `close`."""
     is_hello = value["type"] in ("session.connected", "session.resumed")
     return is_hello and connection.stage != "hello"

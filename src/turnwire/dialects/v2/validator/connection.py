@@ -1,4 +1,4 @@
-"""Checks one connection: how it begins, what is replayed, and how it ends."""
+"""Checks one connection: its first frames, its replay and its end."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from turnwire.dialects.v2.close_codes import CLOSE_CODES, CLOSES_WITH
 
 __all__ = ["Connection", "Say"]
 
-Say: TypeAlias = Callable[[str, str], None]  # a rule's code, and what broke it
+Say: TypeAlias = Callable[[str, str], None]  # takes a rule's code and the details
 Stage: TypeAlias = Literal["hello", "replay", "state", "live", "later_replay", "refused"]
 
-# These end a connection that is under way. Any other answers a frame, or is news.
+# Errors that end an open connection. Any other error answers a frame, or is only information.
 _ENDS_ALWAYS = (
     "HEARTBEAT_TIMEOUT",
     "UNAUTHORIZED",
@@ -26,27 +26,27 @@ _ENDS_UNASKED = ("FORBIDDEN", "RATE_LIMITED", "STORAGE_UNAVAILABLE", "INTERNAL_E
 
 
 class Connection:
-    """One connection, from its first frame to its last."""
+    """Checks one connection, from its first frame to its last."""
 
     def __init__(self, say: Say, address: Address | None) -> None:
         self._say = say
         self.address = address  # None: not recorded
         self.info: p.SessionInfo | None = None
         self.stage: Stage = "hello"
-        self.sequence = 0  # of the last frame
+        self.sequence = 0  # `sequence` of the last frame
         self._resumed = False
         self._reset_due: p.ResetReason | None = None
         self._reset_seen = False
         self._refused_with: str | None = None
-        self.replayed = 0  # the last number that was replayed
-        self.replayed_turns: set[int] = set()  # those whose end was replayed
+        self.replayed = 0  # the number of the last replayed entry
+        self.replayed_turns: set[int] = set()  # the turns whose end was replayed
 
-    # --- the beginning ------------------------------------------------------------------------
+    # --- the first frames ---------------------------------------------------------------------
 
     def hello(self, info: p.SessionInfo, *, resumed: bool) -> None:
-        """session.connected or session.resumed."""
+        """Checks session.connected or session.resumed."""
         if self.stage != "hello":
-            self._say("handshake_order", "a second beginning")
+            self._say("handshake_order", "a second session.connected or session.resumed")
         self.info, self.stage, self._resumed = info, "replay", resumed
         self.replayed = info.first - 1
         if info.first < 1 or info.head < info.first - 1:
@@ -67,33 +67,33 @@ class Connection:
             self._say("wrong_first", f"first is {info.first}, not {first}")
 
     def reset(self, reset: p.Reset) -> None:
-        """session.reset."""
+        """Checks session.reset."""
         if self.stage != "replay" or self._resumed or self._reset_seen or self.info is None:
-            self._say("handshake_order", "session.reset belongs right after session.connected")
+            self._say("handshake_order", "session.reset must follow session.connected")
             return
         self._reset_seen = True
         if self.address is not None and reset.reason != self._reset_due:
             self._say("wrong_reset", f"reason {reset.reason}, not {self._reset_due}")
         elif (reset.epoch, reset.first) != (self.info.epoch, self.info.first):
-            self._say("wrong_reset", "epoch and first are not those of session.connected")
+            self._say("wrong_reset", "epoch and first differ from session.connected")
 
     def _reset_missing(self) -> None:
         if self._reset_due is not None and not self._reset_seen:
-            self._reset_seen = True  # said once
-            self._say("wrong_reset", f"the client's copy is void ({self._reset_due}), not told")
+            self._reset_seen = True  # report it only once
+            self._say("wrong_reset", f"session.reset ({self._reset_due}) is missing")
 
-    # --- what was missed ----------------------------------------------------------------------
+    # --- replay -------------------------------------------------------------------------------
 
     def replay_again(self, head: int) -> None:
-        """A replay among live frames: another process has written what follows this number."""
+        """Starts a replay between live frames: another process wrote the entries after `head`."""
         self.stage = "later_replay"
         self.replayed = head
 
     def replay(self, number: int | None, after: int | None, turn_id: int | None) -> bool:
-        """message.replay of an entry, or of a turn's end, which stands `after` an entry."""
+        """Checks the message.replay of an entry, or of the end of a turn `after` an entry."""
         self._reset_missing()
         if self.stage not in ("replay", "later_replay"):
-            self._say("handshake_order", "message.replay belongs before session.state")
+            self._say("handshake_order", "message.replay is allowed only before session.state")
             return False
         if number is None:
             if after != self.replayed:
@@ -108,10 +108,10 @@ class Connection:
         return True
 
     def replay_complete(self, through: int) -> None:
-        """session.replay_complete."""
+        """Checks session.replay_complete."""
         self._reset_missing()
         if self.stage not in ("replay", "later_replay") or self.info is None:
-            self._say("handshake_order", "session.replay_complete comes once before session.state")
+            self._say("handshake_order", "session.replay_complete must precede session.state")
             return
         self.stage = "state"
         if through != self.replayed or through < self.info.head:
@@ -119,39 +119,39 @@ class Connection:
             self._say("wrong_through", said)
 
     def state(self) -> None:
-        """session.state: the first of them ends the beginning, or a later replay."""
+        """Checks session.state: the first one ends the handshake, or a later replay."""
         if self.stage == "state":
             self.stage = "live"
         else:
             self.expect_live("session.state")
 
     def expect_live(self, name: str) -> None:
-        """Any other frame."""
+        """Checks that any other frame comes after the handshake."""
         if self.stage != "live":
             self._say("handshake_order", f"{name} before the first session.state")
 
     # --- the end ------------------------------------------------------------------------------
 
     def refuse(self, code: str) -> None:
-        """session.error about the connection itself, as its first frame."""
+        """Takes a session.error that refuses the connection as its first frame."""
         if code in ERRORS and code not in CLOSES_WITH:
-            self._say("wrong_error", f"{code} is no reason to refuse a connection")
+            self._say("wrong_error", f"{code} cannot refuse a connection")
         self.stage = "refused"
         self._refused_with = code
 
     def told(self, code: str, *, answers: bool) -> None:
-        """session.error without an id, later. It `answers` a frame where some wait without an id."""
+        """Takes a later session.error without an id; `answers`: a frame waits for it."""
         if code in _ENDS_ALWAYS or (code in _ENDS_UNASKED and not answers):
             self.stage = "refused"
             self._refused_with = code
 
     def left_open(self) -> None:
-        """Another connection begins, and this one was never closed."""
+        """Checks a connection that was never closed, when the next one starts."""
         if self._refused_with is not None:
             self._say("wrong_close", f"no close after {self._refused_with}")
 
     def close(self, code: int) -> None:
-        """The connection ends."""
+        """Checks the close code."""
         refused = self._refused_with
         if 4000 <= code <= 4999 and code not in CLOSE_CODES:
             self._say("wrong_close", f"{code} is not in the table")

@@ -1,4 +1,4 @@
-"""Whether what the server tells of a message is what its client sent."""
+"""Compares the content of a message with the content that its client sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["same_content"]
 
 
 def same_content(sent: str | Sequence[Content], told: list[Content]) -> bool:
-    """The server says the type and size of what it keeps, and may move large content into a blob."""
+    """Returns whether they are equal. The server may add metadata, and move content to a blob."""
     parts = [TextContent(sent)] if isinstance(sent, str) else sent
     return len(parts) == len(told) and all(map(_same, parts, told))
 
@@ -21,7 +21,7 @@ def _same(sent: Content, told: Content) -> bool:
     if isinstance(sent, OtherContent) or isinstance(told, OtherContent):
         return sent == told
     if sent.blob is None and told.blob is not None:
-        return True  # it was moved there
+        return True  # the server moved the content into the blob
     if sent.blob is not None and (told.blob is None or told.blob.blob_id != sent.blob.blob_id):
         return False
     own = _servers_own(sent)
@@ -30,6 +30,6 @@ def _same(sent: Content, told: Content) -> bool:
 
 
 def _servers_own(sent: Content) -> set[str]:
-    """What the server knows better than a client: it has the bytes."""
+    """Returns the fields that the server sets itself, because it has the bytes."""
     has_bytes = getattr(sent, "blob", None) is not None or getattr(sent, "data", None) is not None
     return {"blob", "mime_type", "size"} if has_bytes else {"blob"}

@@ -1,4 +1,4 @@
-"""Which commands of a client a frame tells the effect of: their acks come before it."""
+"""Finds the commands whose effect a frame shows: their acks must come before that frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Causes: TypeAlias = Callable[[c.ClientFrame], bool]
 
 
 def shown_by_start(start: p.TurnStart, *, held: bool) -> _Causes:
-    """turn.started: a message, or a held queue that goes on."""
+    """turn.started: shows the effect of a message, or of a resumed queue."""
 
     def causes(wish: c.ClientFrame) -> bool:
         match wish:
@@ -33,7 +33,7 @@ def shown_by_start(start: p.TurnStart, *, held: bool) -> _Causes:
 
 
 def shown_by_entry(payload: Any) -> _Causes:
-    """An entry of the log: a message, the end of a request, a rewind, another model."""
+    """An entry: shows the effect of a message, an answer, a rewind or a change of the model."""
 
     def causes(wish: c.ClientFrame) -> bool:
         match wish, payload:
@@ -54,7 +54,7 @@ def shown_by_entry(payload: Any) -> _Causes:
 
 
 def shown_by_state(status: Status, log: LogCheck) -> _Causes:
-    """session.state: a message that waits, another queue, model or mode."""
+    """session.state: shows the effect of a queued message, or a change of queue, model or mode."""
     before = log.queue.items
 
     def causes(wish: c.ClientFrame) -> bool:

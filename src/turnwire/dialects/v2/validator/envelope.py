@@ -1,4 +1,4 @@
-"""Checks the seven fields that every frame of the server has, and reads times."""
+"""Checks the seven fields of the envelope, and parses timestamps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 __all__ = ["Time", "counts", "envelope_fault", "time_of"]
 
-Time: TypeAlias = tuple[int, ...]  # from the year down to nanoseconds: the later, the greater
+Time: TypeAlias = tuple[int, ...]  # from the year to nanoseconds: later times compare greater
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _TRACE = re.compile(r"[0-9a-f]{32}")
@@ -16,12 +16,12 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def envelope_fault(value: Any, *, replayed: bool) -> str | None:
-    """What is wrong with a frame's seven fields, in words."""
+    """Returns what is wrong with the envelope of a frame; None if it is valid."""
     if not isinstance(value, dict):
         return "not an object"
     missing = [name for name in _FIELDS if name not in value]
     if missing:
-        return f"without {', '.join(missing)}"
+        return f"missing {', '.join(missing)}"
     turn_id, sequence, trace_id = value["turn_id"], value["sequence"], value["trace_id"]
     wrong = {
         "type": not isinstance(value["type"], str),
@@ -38,7 +38,7 @@ def envelope_fault(value: Any, *, replayed: bool) -> str | None:
 
 
 def counts(value: Any) -> TypeGuard[int]:
-    """Whether this is a number that counts something, from 1."""
+    """Returns whether this is an integer from 1."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
@@ -47,7 +47,7 @@ def _is_trace(value: Any) -> bool:
 
 
 def time_of(value: Any) -> Time | None:
-    """A time as the protocol writes it; None where it is none, as in a 13th month."""
+    """Parses a timestamp of the protocol. Returns None if it is invalid."""
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Checks the log of a conversation: its numbers, and what its entries mean."""
+"""Checks the log of a conversation: the numbers of its entries, and their meaning."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["LogCheck"]
 
 
 class LogCheck:
-    """One log, as far as this client got to know it. Another epoch is another log."""
+    """One log, as far as this client has received it. Each epoch is a separate log."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self.head = 0  # the newest number that is known
-        self._marks: dict[int, int] = {}  # number -> a hash of the entry, to know it again
+        self.head = 0  # the newest known number
+        self._marks: dict[int, int] = {}  # number -> hash of the entry, to compare replays
         self.blocks = BlockCheck(say)
         self.turns = TurnCheck(say)
         self.requests = RequestCheck(say)
@@ -36,43 +36,43 @@ class LogCheck:
         self.state = StateCheck(say, self.turns, self.requests, self.queue, self.tools)
 
     def counts(self) -> tuple[int, int, int]:
-        """How many entries, turns and tool calls there were."""
+        """Returns the numbers of entries, turns and tool calls."""
         return len(self._marks), self.turns.count, len(self.tools.turn_of)
 
     # --- connections --------------------------------------------------------------------------
 
     def connected(self, info: p.SessionInfo) -> None:
-        """A connection begins in this log."""
+        """Starts a connection to this log."""
         self.replays()
         if info.head < self.head:
-            self._say("head_backwards", f"head {info.head}, but entry {self.head} was there")
+            self._say("head_backwards", f"head {info.head}, but entry {self.head} existed before")
         if info.first - 1 > self.head:
             self.turns.whole = self.requests.whole = self.tools.whole = False
             self.head = info.first - 1
 
     def replays(self) -> None:
-        """A replay begins: what runs, waits and grows will be told behind it."""
+        """Starts a replay: the running turn, open requests and growing blocks follow after it."""
         self.blocks.connection += 1
         self.turns.open = None
         self.turns.expected = None
         self.state.connected()
 
     def replayed_all(self, first: int, turns: set[int]) -> None:
-        """The replay is over: these turns' ends were in it."""
+        """Ends the replay; `turns` are the turns whose end was replayed."""
         for turn_id, end in reversed(self.turns.ends.items()):
             if end.said.after_sequence < first - 1:
-                break  # they are in the order of the log
+                break  # turns are in the order of the log
             if turn_id not in turns:
                 self._say("complete_not_replayed", f"the end of turn {turn_id}")
 
     # --- entries ------------------------------------------------------------------------------
 
     def is_new(self, number: int, value: dict[str, Any], *, live: bool) -> bool:
-        """Whether an entry was not known before; what is known must be the same as it was."""
+        """Returns whether an entry is new. Checks that a known entry has not changed."""
         mark = _mark(value)
         if number in self._marks:
             if live:
-                self._say("message_sequence_gap", f"entry {number} again, after {self.head}")
+                self._say("message_sequence_gap", f"entry {number} is repeated, after {self.head}")
             elif self._marks[number] != mark:
                 self._say("replay_differs", f"entry {number}")
             return False
@@ -83,13 +83,13 @@ class LogCheck:
         return True
 
     def about(self, frame: f.Frame, *, live: bool) -> None:
-        """Any frame that tells of a turn, and perhaps of a sub-agent."""
+        """Checks the turn and the sub-agent that a frame names."""
         if self.turns.about(frame, live=live):
-            self.state.started()  # said once
+            self.state.started()  # report it only once
         self.tools.parent(parent_of(frame))
 
     def entry(self, frame: ServerFrame) -> None:
-        """What an entry that is new means, live or replayed."""
+        """Checks the content of a new entry, live or replayed."""
         match frame:
             case f.AssistantToolCall(payload=call):
                 self.tools.called(frame, call.tool_use_id)
@@ -105,7 +105,7 @@ class LogCheck:
                     self.tools.called(frame, asked.question_id)
                     self.blocks.finish(asked.block_id)
                 if asked.block_id != asked.question_id:
-                    self._say("wrong_block", f"block_id is {asked.block_id}, not the question's id")
+                    self._say("wrong_block", f"block_id {asked.block_id} differs from the question")
                 self.blocks.place(asked)
                 self.requests.asked(frame)
             case f.AssistantPermissionRequest(payload=wanted):
@@ -124,10 +124,10 @@ class LogCheck:
                 pass
 
     def complete(self, frame: f.AssistantComplete, value: dict[str, Any], *, live: bool) -> None:
-        """assistant.complete, live or replayed."""
+        """Checks assistant.complete, live or replayed."""
         turn_id, end = frame.turn_id, frame.payload
         if turn_id is None:
-            self._say("wrong_complete", "it names no turn")
+            self._say("wrong_complete", "it has no turn_id")
         elif self.turns.ended(turn_id, end, _mark(value), head=self.head, live=live):
             self.blocks.turn_ended(turn_id)
             self.tools.turn_ended(turn_id)
@@ -138,5 +138,5 @@ class LogCheck:
 
 
 def _mark(value: dict[str, Any]) -> int:
-    """A hash stands for a whole frame. Its `sequence` belongs to a connection, not to it."""
+    """Returns a hash of the frame without `sequence`, which belongs to the connection."""
     return hash(msgspec.json.encode({**value, "sequence": None}, order="sorted"))

@@ -1,4 +1,4 @@
-"""Checks the queue: what waits, in the order that was asked for, and what starts from it."""
+"""Checks the queue: its messages, their order, and the turns that they start."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from turnwire.dialects.v2.validator.content import same_content
 
 __all__ = ["QueueCheck", "Waiting"]
 
-# What waits may go on by itself after these.
+# After these reasons a held queue may resume by itself.
 _FALLS = ("server_restart", "server_stopped", "archived", "deleted")
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """A message that waits."""
+    """A queued message."""
 
     queue_id: str
     client_message_id: str | None
     content: str | Sequence[Content]
-    created_at: str = ""  # empty: nobody has said it
+    created_at: str = ""  # empty: unknown
 
 
 class QueueCheck:
-    """The queue, as acks and session.state tell of it."""
+    """The queue, as acks and session.state report it."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self.items: list[Waiting] = []
         self.held = False
         self._seen: set[str] = set()
-        self._gone: set[str] = set()  # started, removed or cleared: they never wait again
+        self._gone: set[str] = set()  # started, removed or cleared: these messages never wait again
         self._receipt: p.Interrupted | None = None  # of the turn that ends next
-        self._started: Waiting | None = None  # the latest that started from here
-        # Who else spoke, and whether the server stops, is not in the recording:
+        self._started: Waiting | None = None  # the last message that left the queue to start a turn
+        # Messages of other clients and a shutdown of the server are not in the recording:
         self._may_go_on = False
         self._may_be_held = False
 
-    # --- what changes it ----------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------
 
     def joined(self, item: Waiting) -> None:
-        """A message of this client was accepted, and waits. A held queue goes on with it."""
+        """Adds an accepted message of this client. A held queue resumes with it."""
         self.items.append(item)
         self._seen.add(item.queue_id)
         self.held = False
 
     def changed(self, wish: c.QueueChange) -> None:
-        """A change that this client asked for was accepted."""
+        """Applies an accepted change of this client."""
         self.items = self.after(wish)
         if wish.action == "remove" and wish.queue_id is not None:
             self._gone.add(wish.queue_id)
@@ -60,7 +60,7 @@ class QueueCheck:
             self.held = False
 
     def after(self, wish: c.QueueChange) -> list[Waiting]:
-        """The queue as it is after a change."""
+        """Returns the queue after a change."""
         item = next((each for each in self.items if each.queue_id == wish.queue_id), None)
         if item is None:
             return self.items
@@ -74,20 +74,22 @@ class QueueCheck:
         return rest
 
     def started(self, start: p.TurnStart) -> None:
-        """turn.started: whatever waits comes first, in its order."""
+        """turn.started: checks that the turn takes the first queued message."""
         first = self.items[0] if self.items else None
         self._started = None
         self._may_go_on = start.origin == "resume"
         if start.origin != "user":
             if start.queue_id is not None or start.client_message_id is not None:
-                self._say("turn_started_wrongly", f"a turn of origin {start.origin} has no message")
+                self._say("turn_started_wrongly", f"origin {start.origin} allows no message")
         elif start.queue_id != (first and first.queue_id):
             said = (
                 f"{start.queue_id or 'no message'} starts, but {first and first.queue_id} is next"
             )
             self._say("turn_started_wrongly", said)
         elif first is not None and first.client_message_id != start.client_message_id:
-            self._say("turn_started_wrongly", f"{first.queue_id} is {first.client_message_id}")
+            self._say(
+                "turn_started_wrongly", f"{first.queue_id} belongs to {first.client_message_id}"
+            )
         if start.queue_id is not None:
             self._started = next((i for i in self.items if i.queue_id == start.queue_id), None)
             self.items = [each for each in self.items if each.queue_id != start.queue_id]
@@ -95,39 +97,39 @@ class QueueCheck:
             self.held = False
 
     def content(self, client_message_id: str) -> str | Sequence[Content] | None:
-        """What the message that has just started from here says; None: it did not wait."""
+        """Returns the content of the message that left the queue last, or None."""
         item = self._started
         return item.content if item and item.client_message_id == client_message_id else None
 
     def interrupted(self, receipt: p.Interrupted) -> None:
-        """conversation.interrupted: what becomes of the queue when its turn ends."""
+        """conversation.interrupted: stores what happens to the queue when the turn ends."""
         self._receipt = receipt
 
     def hold(self) -> None:
-        """No agent could be given an answer: its turn waits, and so does what is behind it."""
+        """Holds the queue: the answer could not be delivered to an agent, so its turn waits."""
         self.held = True
 
     def ended(self, end: TurnEnd) -> None:
-        """The turn that ran has ended."""
+        """Applies the end of the running turn."""
         receipt, self._receipt = self._receipt, None
         fate = receipt.queue if receipt else "hold"
-        if receipt is not None and fate == "clear":  # what came after the stop was not meant
+        if receipt is not None and fate == "clear":  # keeps messages queued after the stop
             until = receipt.requested_at
             stay = [item for item in self.items if until and item.created_at >= until]
             self._gone |= {item.queue_id for item in self.items if item not in stay}
             self.items = stay
-        if end.is_error or end.interrupted:  # else it is as it was
+        if end.is_error or end.interrupted:  # otherwise the queue stays as it is
             self.held = fate == "hold"
             self._may_go_on = receipt is None or receipt.reason in _FALLS
             self._may_be_held = not self.held
 
-    # --- what session.state says --------------------------------------------------------------
+    # --- session.state ------------------------------------------------------------------------
 
     def told(self, status: Status, max_queue: int, *, exact: bool, started: bool) -> None:
-        """`exact`: the state follows changes that are known; a change without a cause is another's.
+        """Compares session.state with the queue; `exact`: only known changes may have happened.
 
-        A message of somebody else may let a held queue go on, so that it is first heard of when a
-        turn has `started`.
+        A message of another client may resume a held queue. That shows only when a turn has
+        `started`.
         """
         listed = [each.queue_id for each in status.queue]
         fault = None
@@ -153,12 +155,14 @@ class QueueCheck:
             told.pop()
         if [each.queue_id for each in told] != [each.queue_id for each in self.items]:
             due = ", ".join(each.queue_id for each in self.items) or "nothing"
-            return f"{', '.join(each.queue_id for each in told) or 'nothing'} waits, not {due}"
+            return (
+                f"the queue has {', '.join(each.queue_id for each in told) or 'nothing'}, not {due}"
+            )
         for mine, theirs in zip(self.items, told, strict=True):
             if mine.client_message_id != theirs.client_message_id:
-                return f"{mine.queue_id} is {mine.client_message_id}"
+                return f"{mine.queue_id} belongs to {mine.client_message_id}"
             if not same_content(mine.content, theirs.content):
-                return f"{mine.queue_id} says something else"
+                return f"{mine.queue_id} has different content"
         may_be = self._may_be_held if status.queue_held else self._may_go_on
         if told and status.queue_held is not self.held and not may_be:
             return f"queue_held is {str(status.queue_held).lower()}"

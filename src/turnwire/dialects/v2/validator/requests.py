@@ -1,4 +1,4 @@
-"""Checks what waits for a person: each request opens once and ends once, as it was answered."""
+"""Checks requests: each opens once and ends once, as it was answered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WAYS = {"question": ("tool_result", "prompt", None), "permission": ("decision",
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """A request that is open."""
+    """An open request."""
 
     kind: RequestKind
     turn_id: int | None
@@ -32,30 +32,30 @@ class Asked(Struct, frozen=True, gc=False):
     message_sequence: int
     deadline_at: str | None
     required: bool
-    is_own: bool  # the agent itself asks, not a sub-agent
+    is_own: bool  # from the agent itself, not from a sub-agent
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """What this client has answered, and was acknowledged."""
+    """An acknowledged answer of this client."""
 
     said: c.QuestionAnswer | c.PermissionChoice
     delivered_as: str | None
 
 
 class RequestCheck:
-    """The requests of one log."""
+    """Checks the requests of one log."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self.whole = True  # the log is known from its start
         self.open: dict[str, Asked] = {}
-        self._ended: dict[str, str] = {}  # how
+        self._ended: dict[str, str] = {}  # request id -> outcome
         self._answers: dict[str, Answer] = {}
 
     # --- in the log ---------------------------------------------------------------------------
 
     def asked(self, frame: f.AssistantRequestInput | f.AssistantPermissionRequest) -> None:
-        """A question or a permission, live or replayed."""
+        """Opens a question or a permission request, live or replayed."""
         said = frame.payload
         is_question = isinstance(said, p.RequestInput)
         request_id = said.question_id if isinstance(said, p.RequestInput) else said.request_id
@@ -74,7 +74,7 @@ class RequestCheck:
         )
 
     def resolved(self, frame: f.AssistantRequestResolved) -> None:
-        """The end of a request, live or replayed."""
+        """Checks the end of a request, live or replayed."""
         end = frame.payload
         request = self.open.pop(end.request_id, None)
         answer = self._answers.pop(end.request_id, None)
@@ -86,11 +86,11 @@ class RequestCheck:
         self._ended[end.request_id] = end.outcome
 
     def waits(self, tool_use_id: str) -> bool:
-        """Whether an open request is about this call."""
+        """Returns whether an open request belongs to this tool call."""
         return any(request.tool_use_id == tool_use_id for request in self.open.values())
 
     def turn_ended(self, turn_id: int) -> None:
-        """What the agent itself asked in this turn must have come to an end."""
+        """Checks that no request of the agent itself is open at the end of its turn."""
         left = [
             request_id
             for request_id, request in self.open.items()
@@ -102,12 +102,12 @@ class RequestCheck:
     # --- answers to this client ---------------------------------------------------------------
 
     def accepted(self, request_id: str, answer: Answer) -> None:
-        """This client's answer was acknowledged, so that it is the one."""
+        """Stores an acknowledged answer of this client."""
         self._answers[request_id] = answer
 
     def refusal(self, request_id: str, *, is_empty: bool) -> ErrorCode | None:
-        """The refusal that an answer must get; None where it must be taken, or nobody can know."""
-        if request_id in self._answers:  # acknowledged, and about to end
+        """Returns the refusal that an answer must get; None if it has none, or this is unknown."""
+        if request_id in self._answers:  # acknowledged: the request ends next
             return _TOO_LATE["answered"]
         if request_id in self.open:
             return "INPUT_REQUIRED" if is_empty and self.open[request_id].required else None
@@ -120,7 +120,7 @@ class RequestCheck:
     # --- the state ----------------------------------------------------------------------------
 
     def listed(self, requests: list[OpenRequest]) -> bool:
-        """session.state lists what is open: all of it, as it was asked, the oldest first."""
+        """Checks that session.state lists all open requests, the oldest first."""
         ids = [request.request_id for request in requests]
         unknown = [each for each in ids if each not in self.open]
         missing = [each for each in self.open if each not in ids]
@@ -132,7 +132,7 @@ class RequestCheck:
         known = [each for each in ids if each in self.open]
         if missing or wrong or (unknown and (self.whole or any(e in self._ended for e in unknown))):
             said = ", ".join(sorted({*missing, *unknown, *wrong}))
-            self._say("wrong_requests", f"{said} missing, not open, or not as it was asked")
+            self._say("wrong_requests", f"{said} missing, not open, or different from the request")
             return False
         if known != list(self.open):
             self._say("wrong_requests", f"{', '.join(ids)}: not the oldest first")
@@ -141,11 +141,11 @@ class RequestCheck:
 
 
 def _fault(request: Asked, end: p.RequestResolved, now: str) -> str | None:
-    """What is wrong with the way a request ended, in words."""
+    """Returns what is wrong with the end of a request; None if it is correct."""
     if end.outcome == "expired":
         deadline = time_of(request.deadline_at)
         if request.deadline_at is None:
-            return "it had no deadline"
+            return "it has no deadline"
         if deadline is not None and (time_of(now) or deadline) < deadline:
             return f"it expired before {request.deadline_at}"
     if end.delivered_as not in _WAYS[request.kind]:
@@ -154,31 +154,31 @@ def _fault(request: Asked, end: p.RequestResolved, now: str) -> str | None:
         if end.decision is not None:
             return "a question has no decision"
         if end.outcome == "answered" and end.by is not None and end.answer is None:
-            return "it was answered, but there is no answer"
+            return "it was answered, but has no answer"
     elif end.outcome == "answered" and end.by is not None and end.decision is None:
-        return "it was answered, but there is no decision"
+        return "it was answered, but has no decision"
     elif end.outcome == "expired" and end.decision != "deny":
-        return "at its deadline a permission is denied"
+        return "a permission must be denied at its deadline"
     return None
 
 
 def _other(end: p.RequestResolved, answer: Answer | None) -> str | None:
-    """How the end differs from what this client had answered, in words."""
+    """Returns how the end differs from this client's answer; None if they agree."""
     if answer is None:
         return None
     said = answer.said
     if end.outcome != "answered":
         return f"it was answered, not {end.outcome}"
     if end.delivered_as != answer.delivered_as:
-        return "it is delivered otherwise than its ack says"
+        return "delivered_as differs from its ack"
     if isinstance(said, c.QuestionAnswer):
-        return None if end.answer == said.answer else "another answer was given"
+        return None if end.answer == said.answer else "it has a different answer"
     asked = (said.decision, said.reason, said.updated_input)
     if asked != (end.decision, end.reason, end.updated_input):
-        return "another decision was given"
-    # A rule of a user who is not the owner may have been kept for the session only.
+        return "it has a different decision"
+    # A rule of a user who is not the owner may be stored for the session only.
     if end.remembered not in (said.remember, all_for_session(said.remember)):
-        return "other rules were remembered"
+        return "it has different remembered rules"
     return None
 
 

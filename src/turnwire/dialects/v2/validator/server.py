@@ -1,4 +1,4 @@
-"""Checks what the server says: every frame well formed, and in its place."""
+"""Checks the server frames: their form, and their order."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ _read_replay = msgspec.json.Decoder(_Replay).decode
 
 
 class ServerCheck:
-    """The frames of one server, over all connections of one client."""
+    """Checks the frames of one server, over all connections of one client."""
 
     def __init__(self, say: Say, answers: AnswerCheck) -> None:
         self._say = say
         self._answers = answers
         self._epoch: str | None = None
         self._log = LogCheck(say)
-        self._before = (0, 0, 0)  # entries, turns and tools of logs that are gone
+        self._before = (0, 0, 0)  # entries, turns and tools of earlier logs
         self.unknown_kinds: Counter[str] = Counter()
 
     def counts(self) -> tuple[int, int, int]:
-        """How many entries, turns and tool calls there were."""
+        """Returns the numbers of entries, turns and tool calls."""
         (entries, turns, tools), log = self._before, self._log.counts()
         return entries + log[0], turns + log[1], tools + log[2]
 
     def feed(self, raw: bytes, value: dict[str, Any], connection: Connection) -> None:
-        """A frame with a sound envelope."""
+        """Checks a frame with a valid envelope."""
         sequence, name = value["sequence"], value["type"]
         if sequence != connection.sequence + 1:
             self._say("sequence_gap", f"{sequence} after {connection.sequence}")
@@ -76,20 +76,20 @@ class ServerCheck:
             self._skip_entry(value)
 
     def skip(self, value: dict[str, Any], connection: Connection) -> None:
-        """A frame with a broken envelope: only its numbers count, so that one fault is one."""
+        """Counts a frame with an invalid envelope, so that one fault causes only one violation."""
         if counts(value.get("sequence")):
             connection.sequence = value["sequence"]
         self._skip_entry(value)
 
     def _skip_entry(self, value: dict[str, Any]) -> None:
-        """An entry that is not understood is still an entry."""
+        """Counts an entry of an unknown type."""
         payload = value.get("payload")
         number = payload.get("message_sequence") if isinstance(payload, dict) else None
         if counts(number):
             self._log.is_new(number, value, live=True)
 
     def _read(self, raw: bytes, value: dict[str, Any]) -> Any:
-        """The frame as its type; None where that is not known, or the payload not right."""
+        """Decodes the frame. Returns None if its type is unknown or its payload is invalid."""
         name = value["type"]
         read = _READERS.get(name)
         if read is None:
@@ -105,7 +105,7 @@ class ServerCheck:
             return None
         return frame
 
-    # --- the beginning of a connection --------------------------------------------------------
+    # --- the first frames ---------------------------------------------------------------------
 
     def _frame(self, frame: Any, value: dict[str, Any], connection: Connection) -> None:
         if isinstance(frame, f.SessionConnected | f.SessionResumed):
@@ -149,7 +149,7 @@ class ServerCheck:
                 self._log.state.noted(frame)
 
     def closed(self) -> None:
-        """The connection ends in good order."""
+        """Checks a connection that was closed normally."""
         self._log.state.closed()
 
     def _hello(self, frame: f.SessionConnected | f.SessionResumed, connection: Connection) -> None:
@@ -165,7 +165,7 @@ class ServerCheck:
         self._log.turns.trace(frame.turn_id, frame.trace_id)
 
     def _replay_again(self, connection: Connection) -> None:
-        """Before message.replay and session.replay_complete: among live frames they begin a replay."""
+        """Starts a new replay if one of its frames comes between live frames."""
         if connection.stage == "live":
             self._log.state.closed()
             self._log.replays()
@@ -194,7 +194,7 @@ class ServerCheck:
         if isinstance(frame, f.AssistantComplete):
             self._log.complete(frame, value, live=False)
         elif number is None:
-            self._say("replay_order", f"{value['type']} without a number is not replayed")
+            self._say("replay_order", f"{value['type']} has no number and cannot be replayed")
         elif self._log.is_new(number, value, live=False) and frame is not None:
             self._log.about(frame, live=False)
             self._log.entry(frame)
@@ -229,8 +229,8 @@ class ServerCheck:
             self._say("question_as_tool_call", payload.tool_use_id)
         elif _is_partial(payload):
             log.blocks.partial(frame)
-        elif not isinstance(frame, f.SessionSystemEvent):  # else: news of the moment
-            self._say("wrong_block", f"{payload.block_id} is finished, but has no number")
+        elif not isinstance(frame, f.SessionSystemEvent):  # else: an event that is not stored
+            self._say("wrong_block", f"{payload.block_id} is finished, but has no message_sequence")
 
     def _entry(self, frame: Any, value: dict[str, Any]) -> None:
         payload = frame.payload
@@ -243,11 +243,11 @@ class ServerCheck:
             self._words(payload.client_message_id, payload)
 
     def _words(self, own_id: str, told: p.UserWords) -> None:
-        """A message of this client says what was sent, or what it was replaced with."""
+        """Checks that a message has the content that this client sent, or replaced it with."""
         message = self._answers.message(own_id)
         sent = self._log.queue.content(own_id) or (message and message.content)
         if sent and not same_content(sent, told.content):
-            self._say("wrong_words", f"{own_id} said something else")
+            self._say("wrong_words", f"{own_id} has different content")
 
 
 def _is_partial(payload: Any) -> bool:

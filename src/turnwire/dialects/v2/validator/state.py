@@ -1,7 +1,7 @@
-"""Checks session.state: it says what the frames before it said, and comes when they changed it.
+"""Checks session.state: its content matches the frames before it, and it follows each change.
 
-What other clients do is not in the recording. So a state that follows no change at all may tell of
-one, while a state that follows some tells of these and of no other.
+The recording does not show other clients. A state that follows no known change may report a change
+of another client. A state that follows known changes reports only these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_END = TurnEnd(False, False)
 
 
 class StateCheck:
-    """The state of one log, as one connection after the other is told of it."""
+    """The state of one log, as each connection receives it."""
 
     def __init__(
         self,
@@ -37,29 +37,29 @@ class StateCheck:
         self._requests = requests
         self._queue = queue
         self._tools = tools
-        self._told: Status | None = None  # the latest one of this connection
-        self.running: bool | None = None  # the agent works; None: nobody can know
-        self._causes: set[str] = set()  # what has changed the state since
-        # What news since then may have changed: `thinks`; `mode` and `model`, or with `=` to which one;
-        # `tasks`, and `task` where the news was the agent's own.
+        self._told: Status | None = None  # the latest session.state of this connection
+        self.running: bool | None = None  # whether the agent runs; None: unknown
+        self._causes: set[str] = set()  # changes since the latest session.state
+        # What system events may have changed since then: `thinks`; `mode` and `model`, or with `=`
+        # the new value; `tasks`, and `task` if the event came from the agent.
         self._changeable: set[str] = set()
-        self._spoke: bool | None = True  # since the last request ended; None: nobody can know
+        self._spoke: bool | None = True  # since the last request ended; None: unknown
         self._model: str | None = None
         self._mode: str | None = None
         self._thinks: int | None = None  # tokens
-        self._totals = Totals()  # what they must be, and the least that they may be
+        self._totals = Totals()  # the expected totals, which must not shrink
         self._title: str | None = None
 
     def connected(self) -> None:
-        """A connection begins, and will be told the state."""
+        """Starts a connection, which will get the state."""
         self._told = self.running = None
         self._causes.clear()
         self._changeable.clear()
 
-    # --- what changes it ----------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------
 
     def due(self, frame: f.Frame) -> None:
-        """Before any live frame: what it says comes too late for a change that was not told."""
+        """Checks, before a live frame, that session.state has reported the earlier changes."""
         payload = frame.payload  # type: ignore[attr-defined]  # every kind of frame has one
         late: set[str] = set()
         if isinstance(payload, p.Accepted | p.ToolProgressed):
@@ -73,40 +73,40 @@ class StateCheck:
         self._missing(late)
 
     def closed(self) -> None:
-        """The connection ends in good order."""
+        """Checks a connection that was closed normally."""
         self._missing(self._causes)
 
     def _missing(self, late: set[str]) -> None:
         if late:
             self._say("state_missing", f"after {', '.join(sorted(_WORDS[each] for each in late))}")
-            self._causes -= late  # said once
+            self._causes -= late  # report it only once
 
     def started(self) -> None:
-        """A turn begins, or goes on."""
+        """Notes that a turn starts or resumes."""
         self._causes.add("start")
         self.running = self._spoke = True
 
     def ended(self, end: TurnEnd) -> None:
-        """A turn has ended."""
+        """Notes that a turn has ended."""
         self._causes.add("end")
         self.running = False
         self._totals = with_turn(self._totals, end)
 
     def noted(self, frame: f.Frame) -> None:
-        """After any other live frame: what it changed."""
+        """Notes what any other live frame changes."""
         match frame:
             case f.AssistantRequestInput() | f.AssistantPermissionRequest():
                 self._causes.add("asked")
             case f.AssistantRequestResolved(payload=end):
                 self._causes.add("resolved")
-                self._spoke = end.by == "agent"  # it took its question back: that is a word
+                self._spoke = end.by == "agent"  # withdrawing a request counts as speaking
             case f.ConversationUpdated(payload=news):
                 self._title = self._title if news.title is None else news.title
                 self._totals = news.totals or self._totals
             case f.SessionSystemEvent(payload=news):
                 self._changeable |= _changeable(news)
             case f.AssistantToolResult(payload=result) if _is_ours(result):
-                self._spoke = None  # an agent is gone: another one may have to begin
+                self._spoke = None  # an agent has ended: another may have to start
             case _ if self._is_a_word(frame):
                 self._changeable.add("tasks")
                 if self._spoke is False and self.running and not self._waits_for_somebody():
@@ -114,11 +114,11 @@ class StateCheck:
                 self._spoke = True
 
     def _waits_for_somebody(self) -> bool:
-        """Also for what was asked before this client came, of which only the state tells."""
+        """Returns whether a request is open, also one that only session.state has shown."""
         return bool(self._requests.open or (self._told and self._told.requests))
 
     def _is_a_word(self, frame: f.Frame) -> bool:
-        """Whether the agent, or a sub-agent, says something, so that its turn is streaming again."""
+        """Returns whether the agent or a sub-agent speaks, so that its turn streams again."""
         speaks = isinstance(
             frame.payload,  # type: ignore[attr-defined]  # every kind of frame has one
             p.BlockPayload | p.ToolResult | p.ToolProgressed | p.Interrupted,
@@ -126,10 +126,10 @@ class StateCheck:
         return speaks and frame.turn_id == self._turns.open
 
     def asked_for(self, what: str, value: str | None = None) -> None:
-        """Something that this client asked for was accepted: a place in the queue, a model, a mode."""
+        """Notes an accepted command of this client about the queue, the model or the mode."""
         if what == "model":
             if value is None:
-                self._changeable.add("model")  # the agent's default, whichever that is
+                self._changeable.add("model")  # the agent's default, which is unknown here
             elif value != self._model:
                 self._causes.add("model")
                 self._model = value
@@ -141,19 +141,19 @@ class StateCheck:
             self._causes.add(what)
 
     def asked_to_think(self, tokens: int | None) -> None:
-        """The same for more reasoning, or less."""
+        """Notes an accepted change of max_thinking_tokens."""
         if tokens != self._thinks:
             self._causes.add("thinks")
             self._thinks = tokens
 
     def thinks_otherwise(self, status: Status, tokens: int | None) -> bool:
-        """Whether a state tells of this much reasoning, and it was another before."""
+        """Returns whether a state changes max_thinking_tokens to this value."""
         return self._told is not None and tokens == status.max_thinking_tokens != self._thinks
 
     def changes_to(
         self, status: Status, *, model: str | None = None, mode: str | None = None
     ) -> bool:
-        """Whether a state has a model or a mode that was another before."""
+        """Returns whether a state changes to this model or mode."""
         if self._told is None:
             return False
         return (model is not None and model == status.model != self._model) or (
@@ -163,7 +163,7 @@ class StateCheck:
     # --- session.state ------------------------------------------------------------------------
 
     def told(self, frame: f.SessionState, max_queue: int) -> None:
-        """session.state must agree with itself, and with all that was said before."""
+        """Checks session.state against itself, and against the frames before it."""
         status, first = frame.payload, self._told is None
         exact = not first and bool(self._causes)
         if first:
@@ -196,11 +196,11 @@ class StateCheck:
         if frame.turn_id not in (None, status.turn_id):
             return f"turn {status.turn_id} in a frame of turn {frame.turn_id}"
         if status.turn_id is not None and status.turn_id in self._turns.ends:
-            return f"turn {status.turn_id} has ended"
+            return f"turn {status.turn_id} has already ended"
         if not first and status.turn_id != self._turns.open:
             return f"turn {status.turn_id}, but turn {self._turns.open} runs"
         if self._told is not None and status.running and not self.running:
-            return "an agent works without a turn.started"
+            return "an agent runs without a turn.started"
         return None
 
     def _state_fault(self, status: Status, *, first: bool) -> str | None:
@@ -210,13 +210,13 @@ class StateCheck:
         return None
 
     def _states(self, status: Status) -> tuple[RunState, ...]:
-        """What the state can be."""
+        """Returns the possible values of `state`."""
         if status.requests:
             return ("waiting_input",)
         if status.turn_id is not None:
             if not status.running or (self._spoke is False and self._causes):
                 return ("active",)
-            if self._spoke is False:  # nothing was shown, but an agent also says what is not
+            if self._spoke is False:  # the agent may have sent events without frames
                 return ("active", "streaming")
             return ("active", "streaming") if self._spoke is None else ("streaming",)
         last = status.last_turn or _NO_END
@@ -240,32 +240,32 @@ class StateCheck:
         totals = status.totals or Totals()
         if "end" in self._causes:
             if not same_totals(totals, self._totals):
-                return "totals do not grow by what the turn took"
+                return "totals do not grow by the usage of the turn"
         elif shrunk(self._totals, totals):
-            return "totals have become less"
+            return "totals have shrunk"
         elif self._causes and not same_totals(totals, self._totals):
             return "totals have changed"
         return None
 
     def _tasks_fault(self, status: Status, *, exact: bool) -> str | None:
-        """Background work keeps its turn, and comes and goes with news of it."""
+        """Checks that background work keeps its turn, and changes only with a system event."""
         before = {} if self._told is None else {t.task_id: t for t in self._told.background_tasks}
         ids = [task.task_id for task in status.background_tasks]
         for task in status.background_tasks:
             known = before.get(task.task_id, task)
             if known.tool_use_id is None and task.tool_use_id is not None:
-                known = task  # only now it shows which call has started it
+                known = task  # now the call that started the task is known
             if (task.turn_id, task.tool_use_id) != (known.turn_id, known.tool_use_id):
                 return f"{task.task_id} belongs to turn {known.turn_id}"
             turn_id = self._tools.turn_of.get(task.tool_use_id or "", task.turn_id)
             if turn_id != task.turn_id:
                 return f"{task.task_id} was started in turn {turn_id}"
             if (task.turn_id or 0) > max(self._turns.latest, status.turn_id or 0):
-                return f"{task.task_id} belongs to turn {task.turn_id}, which never was"
+                return f"{task.task_id} belongs to turn {task.turn_id}, which does not exist"
         changed = set(ids) != set(before)
         unheard = exact and "task" not in self._changeable
         if changed and (unheard or (before and "tasks" not in self._changeable)):
-            return "background work has come or gone without news of it"
+            return "background work has changed without a system event"
         return None
 
     def _choice_fault(self, status: Status, *, exact: bool) -> str | None:
@@ -297,18 +297,18 @@ _WORDS = {
 
 
 def _is_ours(result: p.ToolResult) -> bool:
-    """Whether the server closed the call, as its agent never will."""
+    """Returns whether the server wrote this result, because the agent never will."""
     return result.is_error and str(result.content).startswith("interrupted: ")
 
 
 def _changeable(news: p.SystemNews) -> set[str]:
-    """What a system event may change: all that it names; anything, if it is kept and not ours."""
+    """Returns what a system event may change: anything, if it is an agent's stored event."""
     names = news.data if isinstance(news.data, dict) else {}
     is_ours = news.subtype in ("init", "model", "plan", "rewind")
     may = {"tasks"} if is_ours else {"tasks", "task"}
     if "model" in names:
         may.add(f"model={names['model']}")
-    # Which of its fields is the mode only the agent knows.
+    # Only the agent knows which of the fields is the mode.
     may |= {f"mode={value}" for value in names.values() if isinstance(value, str)}
     if news.message_sequence is not None and not is_ours:
         may |= {"model", "mode", "thinks"}
@@ -316,11 +316,11 @@ def _changeable(news: p.SystemNews) -> set[str]:
 
 
 def _own_fault(status: Status) -> str | None:
-    """What in a state contradicts itself."""
+    """Returns a contradiction inside a state; None if there is none."""
     if (status.state == "waiting_input") is not bool(status.requests):
         return f"{status.state} with {len(status.requests)} open requests"
-    # A request of background work may be open while no turn is. And a turn whose last request has
-    # just been answered is active until its agent speaks again.
+    # A request of background work may be open while no turn runs. A turn whose last request was
+    # just answered is active until its agent speaks again.
     runs = f"{status.state} with turn {status.turn_id} and running {str(status.running).lower()}"
     if status.state == "streaming" and (status.turn_id is None or not status.running):
         return runs
@@ -329,7 +329,7 @@ def _own_fault(status: Status) -> str | None:
     if status.running and status.turn_id is None:
         return runs
     if status.queue_held and not status.queue:
-        return "the queue is held, and empty"
+        return "the queue is held, but empty"
     if (status.last_turn is None) is not (status.last_turn_id is None):
-        return "last_turn and last_turn_id belong together"
+        return "only one of last_turn and last_turn_id is set"
     return None

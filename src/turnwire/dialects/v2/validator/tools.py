@@ -1,4 +1,4 @@
-"""Checks tool calls: each has one result, in its place, and sub-agents speak under one."""
+"""Checks tool calls: each has one result, and sub-agents belong to a call."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ __all__ = ["ToolCheck"]
 
 
 class ToolCheck:
-    """The calls of one log."""
+    """Checks the tool calls of one log."""
 
     def __init__(self, say: Say, requests: RequestCheck) -> None:
         self._say = say
         self._requests = requests
         self.whole = True  # the log is known from its start
-        self.turn_of: dict[str, int | None] = {}  # every call, and the turn it was made in
+        self.turn_of: dict[str, int | None] = {}  # call -> the turn that made it
         self._answered: set[str] = set()
-        self._own: dict[int | None, dict[str, None]] = {}  # the agent's, without a result, by turn
+        self._own: dict[int | None, dict[str, None]] = {}  # open calls of the agent, by turn
 
     def called(
         self, frame: f.AssistantToolCall | f.AssistantRequestInput, tool_use_id: str
     ) -> None:
-        """A tool was called, or a question asked."""
+        """Notes a tool call or a question."""
         self.turn_of[tool_use_id] = frame.turn_id
         if frame.payload.parent_tool_use_id is None:
             self._own.setdefault(frame.turn_id, {})[tool_use_id] = None
 
     def result(self, tool_use_id: str) -> None:
-        """assistant.tool_result."""
+        """Checks assistant.tool_result."""
         if self._requests.waits(tool_use_id):
             self._say("result_while_waiting", tool_use_id)
         if tool_use_id in self._answered:
@@ -41,17 +41,17 @@ class ToolCheck:
         self._answered.add(tool_use_id)
 
     def progress(self, tool_use_id: str) -> None:
-        """assistant.tool_progress."""
+        """Checks assistant.tool_progress."""
         if not self._may_run(tool_use_id):
             self._say("progress_out_of_place", tool_use_id)
 
     def permission(self, tool_use_id: str) -> None:
-        """assistant.permission_request."""
+        """Checks assistant.permission_request."""
         if not self._may_run(tool_use_id):
             self._say("permission_without_call", tool_use_id)
 
     def question(self, frame: f.AssistantRequestInput, tool_use_id: str) -> None:
-        """assistant.request_input of a call that was told before."""
+        """Checks the assistant.request_input of a call that was sent before."""
         if not self._may_run(tool_use_id):
             self._say("question_without_call", tool_use_id)
         if tool_use_id not in self.turn_of:
@@ -62,12 +62,12 @@ class ToolCheck:
         return known and tool_use_id not in self._answered
 
     def parent(self, tool_use_id: str | None) -> None:
-        """The call that a sub-agent works for, as any frame names it."""
+        """Checks that the parent call of a sub-agent exists."""
         if tool_use_id is not None and self.whole and tool_use_id not in self.turn_of:
             self._say("unknown_parent", tool_use_id)
 
     def turn_ended(self, turn_id: int) -> None:
-        """The agent's own calls have their results, but for those that wait: that is said apart."""
+        """Checks that the agent's own calls have results, unless their requests are open."""
         for tool_use_id in self._own.pop(turn_id, {}):
             if not self._requests.waits(tool_use_id):
                 self._say("result_missing", f"{tool_use_id} when turn {turn_id} ended")

@@ -1,4 +1,4 @@
-"""What a conversation has consumed: whether it is the same, or has become less."""
+"""Compares the totals of a conversation: tokens, turns and cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from turnwire.core.status import Totals
 
 __all__ = ["same_totals", "shrunk"]
 
-_NEAR = 1e-6  # dollars: sums of fractions are not exact
+_NEAR = 1e-6  # dollars: tolerance for rounding errors of sums
 _COUNTED = (
     "input_tokens",
     "output_tokens",
@@ -16,11 +16,11 @@ _COUNTED = (
 
 
 def same_totals(one: Totals, other: Totals) -> bool:
-    """Whether they are the same, up to what adding fractions costs."""
+    """Returns whether the totals are equal, except for rounding errors."""
     return not shrunk(one, other) and not shrunk(other, one)
 
 
 def shrunk(before: Totals, now: Totals) -> bool:
-    """Whether one of them has become less."""
+    """Returns whether one of the totals has become smaller."""
     less = (getattr(now, name) < getattr(before, name) for name in _COUNTED)
     return any(less) or now.cost_usd < before.cost_usd - _NEAR

@@ -1,4 +1,4 @@
-"""Checks turns: one at a time, each with a greater number, one beginning and one end."""
+"""Checks turns: one at a time, with growing numbers, one start and one end each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["End", "TurnCheck", "parent_of"]
 
 
 class End(Struct, frozen=True, gc=False):
-    """How a turn ended, as it was first said."""
+    """The end of a turn, as first received."""
 
-    mark: int  # of the whole frame
+    mark: int  # hash of the whole frame
     said: TurnEnd
 
 
 class TurnCheck:
-    """The turns of one log."""
+    """Checks the turns of one log."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -29,7 +29,7 @@ class TurnCheck:
         self.open: int | None = None
         self.ends: dict[int, End] = {}
         self.expected: tuple[int | None, str | None] | None = (
-            None  # acknowledged: that turn starts next
+            None  # the turn and message of an ack: this turn starts next
         )
         self._interrupted: set[int | None] = set()
         self._traces: dict[int, str] = {}
@@ -37,18 +37,18 @@ class TurnCheck:
 
     @property
     def last(self) -> int | None:
-        """The last turn that has ended."""
+        """Returns the last turn that has ended."""
         return max(self.ends, default=None)
 
     def has_ended(self, turn_id: int) -> bool | None:
-        """None: nobody can know."""
+        """Returns None if the recording does not show it."""
         if turn_id == self.open:
             return False
         was = turn_id in self.ends or (self.whole and turn_id < self.latest)
         return True if was else None
 
     def trace(self, turn_id: int | None, trace_id: str | None) -> None:
-        """The trace of any frame."""
+        """Checks the trace_id of a frame."""
         if turn_id is None or trace_id is None:
             if turn_id is not trace_id:  # type: ignore[comparison-overlap]  # one of them is None
                 self._say("wrong_trace", f"turn {turn_id}, trace {trace_id}")
@@ -56,12 +56,12 @@ class TurnCheck:
         known = self._traces.setdefault(turn_id, trace_id)
         other = self._turn_of_trace.setdefault(trace_id, turn_id)
         if known != trace_id or other != turn_id:
-            self._say("wrong_trace", f"turn {turn_id} has another one, or {trace_id} another turn")
+            self._say("wrong_trace", f"turn {turn_id} and trace {trace_id} do not match")
 
     def started(self, frame: f.TurnStarted, *, runs: bool | None) -> bool:
-        """turn.started, which is never replayed. `runs`: the agent was at work, as far as told.
+        """Checks turn.started, which is never replayed. Returns whether the turn is now open.
 
-        Whether a turn is open now that may go on.
+        `runs` says whether the agent was running; None if that is unknown.
         """
         start = frame.payload
         turn_id = frame.turn_id or start.turn_id
@@ -70,14 +70,14 @@ class TurnCheck:
             self._say("turn_started_wrongly", f"turn {start.turn_id} in a frame of turn {turn_id}")
         elif start.origin == "resume":
             if turn_id in self.ends or turn_id != (self.open or turn_id) or runs:
-                self._say("turn_started_wrongly", f"turn {turn_id} cannot go on")
+                self._say("turn_started_wrongly", f"turn {turn_id} cannot resume")
         elif turn_id <= self.latest:
             self._say("turn_started_wrongly", f"turn {turn_id} after {self.latest}")
         elif self.open is not None:
             self._say("turn_overlaps", f"turn {turn_id} while {self.open} runs")
         elif expected is not None and expected != (turn_id, start.client_message_id):
             own_id = expected[1] or "a message"
-            self._say("turn_started_wrongly", f"{own_id} was to start turn {expected[0]}")
+            self._say("turn_started_wrongly", f"{own_id} should have started turn {expected[0]}")
         if turn_id in self.ends:
             return False
         self._note(turn_id)
@@ -90,12 +90,12 @@ class TurnCheck:
             self.latest = turn_id
 
     def goes_on(self, turn_id: int) -> None:
-        """The state of a new connection names the turn that runs or waits."""
+        """Notes the open turn that the state of a new connection names."""
         self._note(turn_id)
         self.open = turn_id
 
     def about(self, frame: f.Frame, *, live: bool) -> bool:
-        """Any frame that tells of a turn. Whether that is one that should have started."""
+        """Checks the turn of a frame. Returns whether its turn.started is missing."""
         turn_id = frame.turn_id
         if turn_id is None:
             return False
@@ -114,11 +114,11 @@ class TurnCheck:
         return unheard
 
     def interrupted(self, turn_id: int | None) -> None:
-        """conversation.interrupted."""
+        """Notes a conversation.interrupted."""
         self._interrupted.add(turn_id)
 
     def ended(self, turn_id: int, end: TurnEnd, mark: int, *, head: int, live: bool) -> bool:
-        """assistant.complete, live or replayed. Whether it was not known before."""
+        """Checks assistant.complete, live or replayed. Returns whether it is new."""
         if turn_id in self.ends:
             if live:
                 self._say("complete_twice", f"turn {turn_id}")
@@ -139,10 +139,10 @@ class TurnCheck:
             said = "was" if was_stopped else "was not"
             self._say("wrong_complete", f"turn {turn_id} {said} interrupted")
         if end.is_error is not (end.error is not None):
-            self._say("wrong_complete", f"turn {turn_id}: is_error without error, or error without")
+            self._say("wrong_complete", f"turn {turn_id}: only one of is_error and error is set")
         return True
 
 
 def parent_of(frame: f.Frame) -> str | None:
-    """The call whose sub-agent speaks."""
+    """Returns the tool call of the sub-agent that sent the frame."""
     return getattr(frame.payload, "parent_tool_use_id", None)  # type: ignore[attr-defined]  # every kind of frame has one

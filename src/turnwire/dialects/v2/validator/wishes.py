@@ -1,4 +1,4 @@
-"""Whether an ack or a refusal is the right one, as the log and the queue stand."""
+"""Checks whether an ack or a refusal is correct for the current log and queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwire.dialects.v2.validator.requests import Answer
 
 __all__ = ["ack_fault", "follow", "refusal_fault"]
 
-# Codes that answer only some frames. Any other may answer each.
+# Error codes that answer only some types of frame. Any other code may answer every type.
 _ANSWERS = ("user.input_response", "user.permission_response")
 _ONLY: Mapping[str, tuple[str, ...]] = {
     "TURN_QUEUE_FULL": ("user.message", "user.queue"),
@@ -35,27 +35,27 @@ _ONLY: Mapping[str, tuple[str, ...]] = {
 
 
 def ack_fault(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> str | None:
-    """What is wrong with the first ack of a frame, in words."""
+    """Returns what is wrong with the first ack of a frame; None if it is correct."""
     if not _RIGHT[type(command)](command.payload, answer):
-        return "its ack is not the one it asks for"
+        return "its ack does not match the command"
     match command:
         case c.SendMessage():
             return _message_fault(answer, log)
         case c.InputResponse() | c.PermissionResponse():
             due = _refusal(command, log)
-            return None if due is None else f"it is to be refused with {due}"
+            return None if due is None else f"it must be refused with {due}"
         case c.Interrupt(payload=wish):
             ended = log.turns.has_ended(wish.turn_id)
             if ended is not None and ended is not (answer.outcome == "already_ended"):
                 return f"turn {wish.turn_id} {'has' if ended else 'has not'} ended"
         case c.QueueCommand(payload=wish) if wish.action != "resume" and not _waits(wish, log):
-            return f"{wish.queue_id} does not wait"
+            return f"{wish.queue_id} is not in the queue"
         case _:
             pass
     return None
 
 
-# Whether an ack has what its frame asks for. A heartbeat has an ack of another kind.
+# Whether an ack has the values that its command asks for. A heartbeat has its own type of ack.
 _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
     c.SendMessage: lambda _, a: (a.turn_id is None) is not (a.queue_id is None),
     c.InputResponse: lambda asked, a: a.request_id == asked.question_id,
@@ -74,15 +74,15 @@ def _message_fault(answer: p.Accepted, log: LogCheck) -> str | None:
     waits = [item.queue_id for item in log.queue.items]
     if answer.turn_id is None:
         if not waits and log.turns.open is None:
-            return "nothing runs or waits, so it starts a turn"
+            return "no turn runs and the queue is empty, so it must start a turn"
         if answer.queue_id in waits:
-            return f"{answer.queue_id} is another message"
+            return f"{answer.queue_id} is the id of another message"
         if answer.held and not log.queue.held:
             return "the queue is not held"
     elif log.turns.open is not None or waits:
-        return "something runs or waits, so it waits too"
+        return "a turn runs or the queue is not empty, so it must be queued"
     elif answer.turn_id <= log.turns.latest:
-        return f"turn {answer.turn_id} was before"
+        return f"turn {answer.turn_id} is not new"
     return None
 
 
@@ -125,18 +125,18 @@ def follow(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> None:
 def refusal_fault(
     command: c.ClientFrame, name: str, code: str, log: LogCheck, max_queue: int
 ) -> str | None:
-    """What is wrong with a refusal of a frame, in words; `name` is the frame's type."""
+    """Returns what is wrong with a refusal, or None; `name` is the type of the refused frame."""
     if name not in _ONLY.get(code, (name,)):
-        return f"{code} does not answer {name}"
+        return f"{code} cannot answer {name}"
     if code == "TURN_QUEUE_FULL" and len(log.queue.items) < max_queue:
-        return f"{len(log.queue.items)} messages wait, and {max_queue} may"
+        return f"the queue has {len(log.queue.items)} messages, and its limit is {max_queue}"
     match command:
         case c.QueueCommand(payload=wish) if code == "QUEUE_ITEM_NOT_FOUND" and _waits(wish, log):
-            return f"{wish.queue_id} does wait"
+            return f"{wish.queue_id} is in the queue"
         case c.InputResponse() | c.PermissionResponse() if code in _ONLY:
             due = _refusal(command, log)
             if due is None and command_id(command) in log.requests.open:
-                return f"{code}, but it waits for an answer"
+                return f"{code}, but the request is open"
             if due not in (None, code):
                 return f"{code}, not {due}"
         case _:
@@ -150,12 +150,12 @@ def _refusal(command: c.InputResponse | c.PermissionResponse, log: LogCheck) -> 
 
 
 def command_id(command: c.InputResponse | c.PermissionResponse) -> str:
-    """The request that an answer is for."""
+    """Returns the id of the request that is answered."""
     if isinstance(command, c.InputResponse):
         return command.payload.question_id
     return command.payload.request_id
 
 
 def _says(answer: str | dict[str, str | list[str]]) -> bool:
-    """Whether an answer is not empty."""
+    """Returns whether an answer is not empty."""
     return bool(answer.strip()) if isinstance(answer, str) else any(answer.values())

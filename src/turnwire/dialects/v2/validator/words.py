@@ -1,4 +1,4 @@
-"""Checks words from a list: a client takes any, but a server has to write one of those it knows."""
+"""Checks enumerations: a client accepts any value, but a server must write a known one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTS: dict[type, dict[str, Any]] = {
 
 
 def word_fault(payload: Any) -> str | None:
-    """The first word that is not on its list, in words."""
+    """Returns the first field with an unknown value, and the value; None if all are known."""
     for name, words in _LISTS.get(type(payload), {}).items():
         value = getattr(payload, name)
         if value is not None and value not in get_args(words):

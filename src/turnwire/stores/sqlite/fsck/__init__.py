@@ -1,4 +1,4 @@
-"""Looks for damage in a log, says precisely what it is, and repairs it truthfully."""
+"""fsck: finds damage in a log, reports it, and repairs it without inventing content."""
 
 from turnwire.stores.sqlite.fsck.finding import KINDS, Finding, Kind
 from turnwire.stores.sqlite.fsck.run import Report, check, entries_in

@@ -1,4 +1,4 @@
-"""What stands beside the log: the queue, receipts, blobs, the owner."""
+"""Checks of the queue, receipts, blobs, partials and the owner of a conversation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def mend_queue(m: Mending) -> None:
-    """Nothing waits twice, and nothing that is in the log waits as if it were not."""
+    """Removes queue items that are queued twice or whose message is already in the log."""
     said = _said(m)
     seen: set[str] = set()
     kept: list[Waiting] = []
@@ -35,20 +35,20 @@ def mend_queue(m: Mending) -> None:
         item = waiting.item
         ran = item.client_message_id in said
         if ran or item.queue_id in seen:
-            why = "It is in the log already." if ran else "It waits twice."
+            why = "The message is already in the log." if ran else "The message is queued twice."
             m.say("queue_wrong", why, f"queue item {item.queue_id}")
             m.set_aside(f"queue item {item.queue_id}", json_text(waiting))
         else:
             kept.append(waiting)
         seen.add(item.queue_id)
     if m.state.held and not m.state.queue:
-        m.say("state_wrong", "The queue is held, and empty.")
+        m.say("state_wrong", "The queue is held, but it is empty.")
     if len(kept) < len(m.state.queue) or (m.state.held and not kept):
         m.remember(queue=kept, held=m.state.held and bool(kept))
 
 
 def _said(m: Mending) -> dict[str | None, int | None]:
-    """What people said, by its sender's id, and the turn that it began."""
+    """Returns the turn that each message of a person began, by the message's client_message_id."""
     out: dict[str | None, int | None] = {}
     for entry in m.entries:
         if entry.message is not None and entry.message.role == "user":
@@ -62,7 +62,7 @@ def _said(m: Mending) -> dict[str | None, int | None]:
 
 
 def mend_receipts(m: Mending) -> None:
-    """What was acknowledged is there; a receipt for something that is not is no receipt."""
+    """Drops receipts whose effect is missing, so that the client can send the frame again."""
     if not m.case.receipts:
         return
     said = _said(m)
@@ -79,7 +79,7 @@ def _why_void(
 ) -> str | None:
     ack, name = receipt.ack, receipt.client_message_id
     if ack is None:
-        return "It cannot be read."
+        return "The receipt cannot be read."
     if ack.request_id is not None:
         row = m.case.requests.get(ack.request_id)
         if row is None or row.outcome is None:
@@ -88,7 +88,7 @@ def _why_void(
         began = [turn for turn in m.turns.values() if turn.queue_id == ack.queue_id]
         own = any(turn.client_message_id == name for turn in began)
         if not began or (own and name not in said):
-            return f"The message {ack.queue_id} neither waits nor has run."
+            return f"The message {ack.queue_id} is neither queued nor was it run."
     elif ack.turn_id is not None and ack.outcome is None and said.get(name) != ack.turn_id:
         return f"The message that began turn {ack.turn_id} is not in the log."
     return None
@@ -98,7 +98,7 @@ def _why_void(
 
 
 def mend_blobs(m: Mending) -> None:
-    """What an entry refers to is there, is as the entry says, and is noted."""
+    """Corrects references to blobs, and notes which blobs the conversation needs."""
     needed: set[str] = set()
     for entry in m.entries:
         message = entry.message
@@ -110,22 +110,26 @@ def mend_blobs(m: Mending) -> None:
         needed.update(refs)
         lost = [blob_id for blob_id in refs if m.find_blob(blob_id) is None]
         for blob_id in lost:
-            said = f"The blob {blob_id} is not there, or not whole."
+            said = f"The blob {blob_id} is missing or incomplete."
             m.say("blob_missing", said, _place(entry))
         mended = with_true_refs(message, m.find_blob)
         if mended != message:
             if not lost:
                 names = ", ".join(sorted(refs))
-                m.say("blob_ref_wrong", f"It says something else of {names}.", _place(entry))
+                m.say(
+                    "blob_ref_wrong",
+                    f"The entry states a wrong type or size of {names}.",
+                    _place(entry),
+                )
             m.replace(entry, mended)
     for waiting in m.state.queue:
         needed.update(blobs_of_content(waiting.item.content))
     needed = {blob_id for blob_id in needed if m.has_blob(blob_id)}
-    # One that is noted and not needed may have been a message's that left the queue. And the bytes
-    # of one that is damaged are kept as long as the conversation.
+    # Blobs that are noted but not needed stay: they may belong to a message that left the queue.
+    # The bytes of a damaged blob are kept as long as the conversation.
     if missing := needed - m.blob_uses:
         names = ", ".join(sorted(missing))
-        m.say("blob_uses_wrong", f"It needs {names}, which is not noted.")
+        m.say("blob_uses_wrong", f"The conversation needs {names}, which is not noted.")
     m.blob_uses = m.blob_uses | needed
 
 
@@ -133,16 +137,16 @@ def _place(entry: Entry) -> str:
     return f"entry {entry.sequence}"
 
 
-# --- what was growing -----------------------------------------------------------------------------
+# --- partials -------------------------------------------------------------------------------------
 
 
 def mend_partials(m: Mending) -> None:
-    """What is saved of a block belongs to a turn that runs, or to work that goes on."""
+    """Drops saved partials of a conversation in which nothing runs."""
     if needs_recovery(m.state) or m.state.voices:
         return
     for partial in m.case.partials:
         place = f"block {partial.message_id}:{partial.index}"
-        m.say("partials_left", "It is saved, and nothing runs that it belongs to.", place)
+        m.say("partials_left", "The text is saved, but its turn does not run.", place)
         m.set_aside(place, partial.text)
         m.dropped_partials.append(partial.block)
 
@@ -151,12 +155,12 @@ def mend_partials(m: Mending) -> None:
 
 
 def is_held(case: Case, now: int, has_died: Callable[[str], bool]) -> bool:
-    """Whether a live process works on it."""
+    """Returns whether a live process owns the conversation."""
     return case.owner is not None and case.lease_until > now and not has_died(case.owner)
 
 
 def is_cut_off(state: Conversation, now: int) -> bool:
-    """Whether something seems to go on that cannot go on without an owner."""
+    """Returns whether the state has running work that cannot continue without an owner."""
     if not needs_recovery(state):
         return False
     after, _ = step(state, Recovered(at=now, stopping=True))
@@ -169,12 +173,15 @@ def is_cut_off(state: Conversation, now: int) -> bool:
 
 
 def mend_owner(m: Mending, now: int, held: bool) -> None:
-    """Who is said to work on it does, or nobody; and it will be looked after if need be."""
+    """Reports an owner that has died, work without an owner, and a wrong `unsettled` mark."""
     if not held:
         if m.case.owner is not None:
-            m.say("stale_owner", f"{m.case.owner} is gone, and has not let go of it.")
+            m.say(
+                "stale_owner",
+                f"The owner {m.case.owner} has died without releasing the conversation.",
+            )
         elif is_cut_off(m.state, now):
-            m.say("stale_owner", "Something seems to go on, and nobody works on it.")
+            m.say("stale_owner", "The state has running work, but the conversation has no owner.")
     if m.case.state is not None and m.case.unsettled is not is_unsettled(m.case.state):
         marked = "settled" if not m.case.unsettled else "unsettled"
-        m.say("unsettled_wrong", f"It is marked as {marked}, and is not.")
+        m.say("unsettled_wrong", f"The conversation is marked as {marked}, but it is not.")

@@ -1,4 +1,4 @@
-"""Every tool call has one result, and whatever speaks of a call speaks of one that was made."""
+"""Checks of tool calls: each has one result, and every reference names a call in the log."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from turnwire.stores.sqlite.fsck.mending import Mending, event_of, parent_of
 
 __all__ = ["mend_calls", "mend_results", "place_requests"]
 
-_LOST = "This call was lost. Only what speaks of it is left."
+_LOST = "This call was lost. Only entries that refer to it are left."
 _OF_PERMISSION = (
     *("request_id", "tool_use_id", "tool_name", "input", "inbox_item_id", "deadline_at"),
     *("title", "description", "suggestions", "blocked_path", "reason"),
 )
 
 
-# --- calls that are gone ------------------------------------------------------------------------
+# --- missing calls ------------------------------------------------------------------------------
 
 
 def mend_calls(m: Mending) -> None:
-    """Put back the calls and requests that something speaks of; a second result is none."""
-    seen: set[str] = set()  # calls, and permissions
+    """Restores calls and requests that entries refer to, and turns duplicates into notes."""
+    seen: set[str] = set()  # ids of calls and permissions
     answered: set[str] = set()
     blocks_seen: set[tuple[str, Any]] = set()
-    asked: set[tuple[str, Any]] = set()  # events of requests
+    asked: set[tuple[str, Any]] = set()  # request events, by name and request id
     for entry in list(m.entries):
         message = entry.message
         if message is None:
@@ -53,7 +53,7 @@ def mend_calls(m: Mending) -> None:
             case _, [ToolResultPart(payload=result)]:
                 call_id = result.tool_call_id
                 if call_id in answered:
-                    m.say("result_twice", f"{call_id} has a result already.", _at(entry))
+                    m.say("result_twice", f"The call {call_id} already has a result.", _at(entry))
                     _make_note(m, entry, "result_twice", "A second result of one tool call.")
                 elif call_id not in seen:
                     _put_back(m, seen, entry, call_id)
@@ -68,8 +68,8 @@ def mend_calls(m: Mending) -> None:
 
 
 def _is_twice(m: Mending, entry: Entry) -> None:
-    m.say("entry_twice", "It is in the log already.", _at(entry))
-    _make_note(m, entry, "entry_twice", "What the log has already.")
+    m.say("entry_twice", "The block is already in the log.", _at(entry))
+    _make_note(m, entry, "entry_twice", "A duplicate of an earlier entry.")
 
 
 def _follow_event(m: Mending, seen: set[str], asked: set[tuple[str, Any]], entry: Entry) -> None:
@@ -92,19 +92,19 @@ def _follow_event(m: Mending, seen: set[str], asked: set[tuple[str, Any]], entry
     elif name == "request_resolved" and data.get("request_id") not in seen:
         request_id = str(data.get("request_id"))
         if _request(m, request_id) is None:
-            m.say("call_missing", f"The request {request_id} is not there.", _at(entry))
+            m.say("call_missing", f"The request {request_id} is missing.", _at(entry))
             _make_note(m, entry, "request_lost", "The end of a request that was lost.")
         else:
             _put_back(m, seen, entry, request_id)
 
 
 def _put_back(m: Mending, seen: set[str], entry: Entry | None, name: str) -> None:
-    """In place of an entry that was lost, or else in front of what speaks of it.
+    """Restores a call or a request in place of a lost entry, else before `entry`.
 
-    None: the state speaks of it.
+    `entry` refers to the call; it is None if only the state does.
     """
     request = _request(m, name)
-    m.say("call_missing", f"{name} is not there.", "the state" if entry is None else _at(entry))
+    m.say("call_missing", f"The log lacks {name}.", "the state" if entry is None else _at(entry))
     before = m.entries if entry is None else m.entries[: m.entries.index(entry)]
     lost = next((e for e in reversed(before) if e.is_lost), None)
     turn_id = request.turn_id if request is not None else None
@@ -128,14 +128,14 @@ def _put_back(m: Mending, seen: set[str], entry: Entry | None, name: str) -> Non
 
 
 def _request(m: Mending, name: str) -> OpenRequest | None:
-    """What is known of a request: as it is remembered, else as its row has it."""
+    """Returns a request from the state, else from its row; None if neither has it."""
     remembered = (each for each in m.state.requests if each.request_id == name)
     row = m.case.requests.get(name)
     return next(remembered, row.request if row is not None else None)
 
 
 def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | None) -> Message:
-    """What is known of it: of a question its request, of anything else only that it was made."""
+    """Returns an entry for a missing call, with the input of its request if it is a question."""
     tool, given, data, asks = "lost", {"lost": _LOST}, None, None
     if request is not None:
         tool, given = request.tool_name, request.input
@@ -158,7 +158,7 @@ def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | 
 
 
 def _tells_question(entry: Entry, call_id: str) -> bool:
-    """Whether the question of this call is an event of its own: then the call is work."""
+    """Returns whether the question has its own event; the call is then an ordinary tool call."""
     name, data = event_of(entry)
     return name == "input_request" and data.get("question_id") == call_id
 
@@ -177,17 +177,17 @@ def _permission(m: Mending, request: OpenRequest) -> Message:
 
 
 def _make_note(m: Mending, entry: Entry, subtype: str, text: str) -> None:
-    """What cannot stand where it is stays as a remark, whole."""
+    """Replaces an entry that is invalid at its position by a note that contains the entry."""
     m.replace(entry, m.note(subtype, text, entry.turn_id, entry=to_json(entry.message)))
 
 
-# --- results that are gone ----------------------------------------------------------------------
+# --- missing results ----------------------------------------------------------------------------
 
 
 def mend_results(m: Mending) -> None:
-    """A call without a result gets one that is an error, unless it may still get its own."""
+    """Adds an error result to each call without a result, unless the call may still get one."""
     calls = _open_calls(m)
-    # A permission is ended before its call: whoever takes the conversation over does both.
+    # Recovery ends a permission first, then its call.
     waited_for = {request.tool_use_id for request in m.state.requests}
     waited_for |= {reply.request_id for reply in m.state.replies}
     tools = dict(m.state.tools)
@@ -196,14 +196,17 @@ def mend_results(m: Mending) -> None:
         goes_on = tool is not None and (tool.background or not m.has_ended(entry.turn_id))
         if call_id in waited_for:
             if tool is None:
-                m.say("state_wrong", f"The call {call_id} waits, and is not remembered.")
+                m.say(
+                    "state_wrong",
+                    f"The call {call_id} waits for a request, but the state lacks it.",
+                )
                 tools[call_id] = OpenTool(call_id, entry.turn_id, parent_of(entry))
         elif not goes_on:
             m.say("result_missing", f"The call {call_id} has no result.", _at(entry))
             tools.pop(call_id, None)
             m.put_at_end(_lost_result(m, call_id, entry), entry.turn_id)
     for call_id in [each for each in tools if each not in calls]:
-        m.say("state_wrong", f"The call {call_id} seems to be open, and the log says otherwise.")
+        m.say("state_wrong", f"The state has the call {call_id} open, but the log does not.")
         del tools[call_id]
     if tools != m.state.tools:
         m.remember(tools=tools)
@@ -241,7 +244,7 @@ def _at(entry: Entry) -> str:
 
 
 def place_requests(m: Mending) -> None:
-    """Numbers may have moved: say again where the log tells of each open request."""
+    """Updates the sequence number of each open request after entries have moved."""
     places: dict[str, int] = {}
     for number, entry in enumerate(m.entries, 1):
         if entry.message is None:

@@ -1,4 +1,4 @@
-"""Everything that the file has of one conversation, as it is, damaged or not."""
+"""A conversation as the file has it, damaged or not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"
 
 S = TypeVar("S")
 
-# An entry says the same in both, but for the run that it belongs to, and for what it says of its
-# blobs, which a repair corrects in one after the other. What cannot be read is damage
-# of another kind, and a parent that was deleted proves nothing.
+# Compares the entries of a fork with its parent's. Entries may differ in their run id and in their
+# blob references, which a repair corrects in one conversation after the other. Unreadable entries
+# are damage of another kind. A deleted parent proves nothing.
 _OTHER_FORK = """
 SELECT EXISTS (
     SELECT 1 FROM messages AS own LEFT JOIN messages AS parents
@@ -42,20 +42,20 @@ SELECT EXISTS (
 
 
 class Entry(Struct, eq=False):
-    """An entry of the log, in its place."""
+    """An entry of the log at its position."""
 
-    message: Message | None  # none: it cannot be read
+    message: Message | None  # None if unreadable
     turn_id: int | None
     trace_id: str | None
-    number: int | None = None  # of its row; none: it is new
-    sequence: int = 0  # as the file has it
+    number: int | None = None  # primary key of the row; None if the entry is new
+    sequence: int = 0  # sequence_num in the file
     is_changed: bool = False
-    is_lost: bool = False  # it only says that something was lost
-    unreadable: str | None = None  # what the file has instead of a message
+    is_lost: bool = False  # the entry only notes that something was lost
+    unreadable: str | None = None  # the stored text, if it is not a readable message
 
 
 class TurnRow(Struct, eq=False):
-    """A turn, as its row has it."""
+    """A turn from its row."""
 
     turn_id: int
     trace_id: str | None = None
@@ -63,19 +63,20 @@ class TurnRow(Struct, eq=False):
     queue_id: str | None = None
     client_message_id: str | None = None
     started_at: str | None = None
-    ended_at: str | None = None  # none: it has no end
-    end: TurnEnd | None = None  # none although it has ended: it cannot be read
-    after: int | None = None  # the column
-    unreadable: str | None = None  # what the file has instead of an end
-    last: Entry | None = None  # the entry that it ended after; none: before the first
+    ended_at: str | None = None  # None if the turn has no end
+    end: TurnEnd | None = None  # None with `ended_at` set means that the end is unreadable
+    after: int | None = None  # the column after_sequence
+    unreadable: str | None = None  # the stored text, if it is not a readable end
+    # The last entry before the end; None if the turn ended before the first entry.
+    last: Entry | None = None
     is_changed: bool = False
 
 
 class Request(Struct):
-    """A question or a permission, as its row has it."""
+    """A question or a permission from its row."""
 
     request_id: str
-    request: OpenRequest | None  # none: it cannot be read
+    request: OpenRequest | None  # None if unreadable
     opened_at: str
     outcome: str | None = None
     ended_at: str | None = None
@@ -83,7 +84,7 @@ class Request(Struct):
 
 
 class Item(Struct):
-    """An item of the inbox."""
+    """An inbox item."""
 
     source_id: str
     request_id: str
@@ -91,15 +92,15 @@ class Item(Struct):
 
 
 class Receipt(Struct):
-    """That a frame was taken."""
+    """A receipt of an accepted frame."""
 
     user: str
     client_message_id: str
-    ack: Ack | None  # none: it cannot be read
+    ack: Ack | None  # None if unreadable
 
 
 class Case(Struct):
-    """One conversation."""
+    """Everything that the file has about one conversation."""
 
     conversation_id: str
     head: int
@@ -108,22 +109,22 @@ class Case(Struct):
     unsettled: bool
     updated_at: str
     title: str | None
-    state: Conversation | None  # none: it cannot be read
+    state: Conversation | None  # None if unreadable
     entries: list[Entry]
     turns: dict[int, TurnRow]
     requests: dict[str, Request]
-    items: dict[str, Item]  # by request
+    items: dict[str, Item]  # by request_id
     receipts: list[Receipt]
-    said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
-    removed: set[str]  # those that were taken out of the queue
+    said: set[str]  # queue_ids of all accepted messages, from the audit trail
+    removed: set[str]  # queue_ids of messages that were removed from the queue
     blob_uses: set[str]
     partials: list[Partial]
-    unreadable: str | None = None  # what the file has instead of a state
-    is_other_fork: bool = False  # its beginning is not its parent's
+    unreadable: str | None = None  # the stored text, if it is not a readable state
+    is_other_fork: bool = False  # the fork's beginning differs from its parent's log
 
 
 def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
-    """Read it. The caller sees to it that nothing changes meanwhile."""
+    """Reads a conversation; returns None if it does not exist. The caller holds a transaction."""
     name = (conversation_id,)
     db.create_scalar_function("same_but_refs", _same_but_refs, 2, deterministic=True)
     found = db.execute(
@@ -179,7 +180,7 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
 
 
 def _same_but_refs(*texts: Any) -> bool:
-    """Whether two entries differ only in their runs and in what they say of their blobs."""
+    """Returns whether two entries differ only in their run ids and blob references."""
     if any('"blobId"' not in text for text in texts):
         return False
     own, other = (_message(text) for text in texts)

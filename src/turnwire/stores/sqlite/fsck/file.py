@@ -1,4 +1,4 @@
-"""The file itself: what SQLite thinks of it, its version, and rows that belong to nobody."""
+"""Checks of the file itself: SQLite's integrity check, the schema version, and orphaned rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = [
     "damage",
     "make_again",
     "old_schema",
+    "orphaned_rows",
     "remove_left_over",
     "restore_indexes",
-    "rows_of_nobody",
     "unused_blobs",
 ]
 
-_MOST = 100  # of SQLite's own complaints
+_MOST = 100  # maximum number of errors that SQLite's integrity check reports
 _TABLES = (
     *("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses"),
     *("set_aside", "partials"),
@@ -30,7 +30,7 @@ _TABLES = (
 
 
 def damage(db: apsw.Connection) -> list[Finding]:
-    """What SQLite itself finds wrong."""
+    """Returns the errors of SQLite's integrity check."""
     try:
         said = [row[0] for row in db.execute(f"PRAGMA integrity_check({_MOST})")]
     except apsw.Error as failure:
@@ -39,35 +39,45 @@ def damage(db: apsw.Connection) -> list[Finding]:
 
 
 def restore_indexes(db: apsw.Connection) -> None:
-    """Make again all that can be made of something else."""
+    """Rebuilds the indexes and the search index."""
     db.execute("REINDEX")
     index_all(db)
 
 
 def old_schema(db: apsw.Connection) -> Finding | None:
-    """An older version is no damage, but cannot be checked. A newer one is refused."""
+    """Returns a finding if the schema is older; it must be migrated before it can be checked.
+
+    Raises StorageUnavailable for a newer schema.
+    """
     version = check_version(db)
     if version < NEWEST:
-        what = f"Its schema is {max(version, 0)}, this version's is {NEWEST}."
+        what = f"The file has schema {max(version, 0)}; this version of Turnwire has {NEWEST}."
         return Finding("schema_old", what)
     return None
 
 
-# --- rows of nobody -----------------------------------------------------------------------------
+# --- orphaned rows ------------------------------------------------------------------------------
 
 
-def rows_of_nobody(db: apsw.Connection) -> list[Finding]:
-    """Conversations of which there is everything but themselves."""
+def orphaned_rows(db: apsw.Connection) -> list[Finding]:
+    """Returns findings for rows whose conversation or request is missing."""
     named = {name for (name,) in db.execute("SELECT conversation_id FROM conversations")}
     logs = {name for (name,) in db.execute("SELECT DISTINCT conversation_id FROM messages")}
     found = [
-        Finding("conversation_missing", "There is a log without its conversation.", name)
+        Finding(
+            "conversation_missing", "The log has entries, but the conversation is missing.", name
+        )
         for name in sorted(logs - named)
     ]
     for table in _TABLES:
         ids = {name for (name,) in db.execute(f"SELECT DISTINCT conversation_id FROM {table}")}
         found += [
-            Finding("rows_left_over", f"There are rows in {table}.", name, f"table {table}")
+            Finding(
+                "rows_left_over",
+                f"The table {table} has rows of a missing conversation.",
+                name,
+                f"table {table}",
+            )
             for name in sorted(ids - named - logs)
         ]
     orphans: list[Any] = db.execute(
@@ -76,7 +86,7 @@ def rows_of_nobody(db: apsw.Connection) -> list[Finding]:
         " = (i.conversation_id, i.request_id))"
     ).fetchall()
     found += [
-        Finding("inbox_wrong", "It is about a request that is not there.", name, f"item {source}")
+        Finding("inbox_wrong", "The request of the item is missing.", name, f"item {source}")
         for name, source in orphans
         if name in named | logs
     ]
@@ -84,7 +94,7 @@ def rows_of_nobody(db: apsw.Connection) -> list[Finding]:
 
 
 def make_again(db: apsw.Connection, conversation_id: str, now: str) -> None:
-    """A row for a log that has none. Nobody knows its agent; its state is made of the log."""
+    """Creates the missing row of a conversation for its log. Its agent is unknown."""
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, title, options, created_at, updated_at,"
         " head, unsettled, state_json) SELECT ?1, 'unknown', '(found again)', '{}', ?2, ?2,"
@@ -94,7 +104,7 @@ def make_again(db: apsw.Connection, conversation_id: str, now: str) -> None:
 
 
 def remove_left_over(db: apsw.Connection, finding: Finding) -> None:
-    """Rows of a conversation that is gone, or an item of a request that is."""
+    """Deletes rows of a missing conversation, or the inbox item of a missing request."""
     assert finding.place is not None
     what, _, name = finding.place.partition(" ")
     if what == "item":
@@ -108,18 +118,20 @@ def remove_left_over(db: apsw.Connection, finding: Finding) -> None:
 
 
 def bad_blobs(db: apsw.Connection) -> list[Finding]:
-    """Blobs whose bytes are others than they were."""
+    """Returns findings for blobs whose bytes do not match their digest."""
     return [
-        Finding("blob_damaged", "Its bytes are not those that were kept.", None, f"blob {blob_id}")
+        Finding(
+            "blob_damaged", "The bytes do not match the stored digest.", None, f"blob {blob_id}"
+        )
         for blob_id, data, digest in db.execute("SELECT blob_id, data, sha256 FROM blobs")
         if digest is not None and hashlib.sha256(data).digest() != digest
     ]
 
 
 def unused_blobs(db: apsw.Connection, before: str) -> list[Finding]:
-    """Blobs that nobody needs, and that were not just brought."""
+    """Returns findings for blobs that no conversation needs and that are not new."""
     return [
-        Finding("blob_unused", "No conversation needs it.", None, f"blob {blob_id}")
+        Finding("blob_unused", "No conversation needs the blob.", None, f"blob {blob_id}")
         for (blob_id,) in db.execute(
             "SELECT blob_id FROM blobs WHERE created_at < ?"
             " AND blob_id NOT IN (SELECT blob_id FROM blob_uses)",

@@ -1,4 +1,4 @@
-"""What can be wrong with a log, and what is done about it."""
+"""Kinds of damage to a log, and the repair of each."""
 
 from __future__ import annotations
 
@@ -11,145 +11,149 @@ class Kind(Struct, frozen=True):
     """One kind of damage."""
 
     meaning: str
-    repair: str  # what is done about it; empty: nothing can be done
+    repair: str  # what a repair does; empty if no repair is possible
 
 
 KINDS: dict[str, Kind] = {
     # The file.
     "file_damaged": Kind(
-        "SQLite finds its own file damaged.",
-        "The indexes and the search index are built again. If that is not enough, restore a backup.",
+        "SQLite reports damage in the file.",
+        "The indexes and the search index are rebuilt. If damage remains, restore a backup.",
     ),
     "schema_old": Kind(
-        "An older Turnwire wrote the file.", "The tables are brought up to date, then checked."
+        "An older Turnwire wrote the file.", "The tables are migrated, then checked."
     ),
     "conversation_missing": Kind(
-        "There is a log, and no conversation that it belongs to.",
-        "The conversation is there again, with the agent `unknown`: it can be read, not continued.",
+        "A log has no conversation.",
+        "The conversation is restored with the agent `unknown`. It can be read, but not continued.",
     ),
     "rows_left_over": Kind(
-        "Rows of a conversation that is gone, and that has no log.", "They are removed."
+        "Rows belong to a conversation that is missing and has no log.", "The rows are removed."
     ),
     # The log.
     "state_unreadable": Kind(
-        "What is remembered of a conversation cannot be read.",
-        "It is made anew from the log. What the file had is set aside, with what waited in the queue.",
+        "The state of a conversation cannot be read.",
+        "The state is rebuilt from the log. The old state, with its queue, is kept in `set_aside`.",
     ),
     "state_wrong": Kind(
-        "What is remembered of a conversation contradicts its log.", "The log is right."
+        "The state of a conversation contradicts its log.", "The state is corrected from the log."
     ),
-    "head_wrong": Kind("The log ends elsewhere than its head says.", "The head is set right."),
+    "head_wrong": Kind(
+        "The head is not the last sequence number of the log.", "The head is corrected."
+    ),
     "gap": Kind(
-        "Numbers are missing in the log.",
-        "Each gets an entry that says that it was lost (`entries_lost`).",
+        "Sequence numbers are missing in the log.",
+        "Each missing number gets an entry that says that it was lost (`entries_lost`).",
     ),
     "entry_unreadable": Kind(
-        "An entry cannot be read, or is of another turn than its row.",
-        "An entry that says so takes its place (`entries_lost`), and what the file had is set aside. "
-        "One of another turn becomes a note (`entry_misplaced`) that has it.",
+        "An entry cannot be read, or belongs to another turn than its row.",
+        "A note (`entries_lost`) replaces an unreadable entry; its content is kept in `set_aside`. "
+        "An entry of another turn becomes a note (`entry_misplaced`) that contains it.",
     ),
     "entry_twice": Kind(
         "A finished block is in the log twice.",
-        "The second becomes a note (`entry_twice`) that has it.",
+        "The second becomes a note (`entry_twice`) that contains it.",
     ),
     "call_missing": Kind(
-        "Something speaks of a tool call, or of a request, that the log does not have.",
-        "A request is put back as its row has it; a call is put back as `lost`, without its input.",
+        "An entry or the state refers to a tool call or a request that the log lacks.",
+        "A request is restored from its row. A call is restored as tool `lost`, without its input.",
     ),
     "result_missing": Kind(
-        "A tool call has no result, and will get none.",
-        "It gets a result that is an error, and says that the true one was lost.",
+        "A tool call has no result and cannot get one.",
+        "The call gets an error result that says that the true one was lost.",
     ),
     "result_twice": Kind(
-        "A tool call has two results.", "The second becomes a note (`result_twice`) that has it."
+        "A tool call has two results.",
+        "The second becomes a note (`result_twice`) that contains it.",
     ),
     "end_missing": Kind(
-        "A turn neither runs nor waits, and has no end.",
-        "It gets an end that is an error: `end_lost`.",
+        "A turn neither runs nor waits, but has no end.",
+        "The turn ends with the error `end_lost`.",
     ),
     "stop_missing": Kind(
-        "A turn was interrupted, and the log does not tell of it.",
-        "The log tells of it, with the reason `lost`.",
+        "A turn was interrupted, but the log has no entry of it.",
+        "An `interrupted` entry with the reason `lost` is added.",
     ),
     "turn_wrong": Kind(
-        "A turn's row is missing, cannot be read, or ends where the log does not reach.",
-        "It is made anew from the log. An end that cannot be read is set aside.",
+        "A turn's row is missing, cannot be read, or ends beyond the log.",
+        "The row is rebuilt from the log. An unreadable end is kept in `set_aside`.",
     ),
     "fork_wrong": Kind(
-        "A fork does not begin with what the conversation has that it was forked from.",
-        "It stays as it is, and is a fork no longer.",
+        "A fork does not begin with the log of its parent.",
+        "The log stays as it is. The conversation is no longer marked as a fork.",
     ),
     # Requests.
     "request_without_row": Kind(
-        "A question or a permission is open, and its row is missing or ended.",
-        "The row is there again, and open.",
+        "A question or a permission is open, but its row is missing or ended.",
+        "The row is restored as open.",
     ),
     "row_without_request": Kind(
-        "A row says that a request is open, and the conversation does not wait for it.",
-        "It ends as the log says, else as cancelled.",
+        "The row of a request is open, but the conversation does not wait for it.",
+        "The row gets the outcome that the log has, else `cancelled`.",
     ),
     "request_left_open": Kind(
-        "The log tells of a request and not of its end, and nobody waits for it.",
-        "It ends as its row says, else as cancelled.",
+        "The log has a request without its end, and the conversation does not wait for it.",
+        "The log gets the outcome that the row has, else `cancelled`.",
     ),
     "inbox_wrong": Kind(
-        "The inbox has an item too many, or lacks one.", "It has what the requests say."
+        "The inbox has an extra item, or lacks one.", "The inbox is corrected from the requests."
     ),
-    # Beside it.
+    # Around the log.
     "stale_owner": Kind(
-        "The process that works on a conversation is gone.",
-        "What it left is ended truthfully, as an engine does it when it starts.",
+        "The owner of a conversation has died.",
+        "Its unfinished work is ended as an engine does at startup.",
     ),
     "unsettled_wrong": Kind(
-        "A conversation would not be looked after when an engine starts, or for nothing.",
-        "It is marked as it is.",
+        "The mark that tells an engine to recover a conversation at startup is wrong.",
+        "The mark is corrected.",
     ),
     "partials_left": Kind(
-        "Text of unfinished blocks is saved, and no turn runs that it belongs to.",
-        "It is set aside. Where a turn runs, it goes into the log when that is ended.",
+        "Text of unfinished blocks is saved, but its turn does not run.",
+        "The text is kept in `set_aside`. If the turn runs, the text goes into the log at its end.",
     ),
     "queue_wrong": Kind(
-        "Something waits that has run already, or waits twice.",
-        "It is taken out of the queue, and set aside.",
+        "A queued message has already run, or is queued twice.",
+        "The message is removed from the queue and kept in `set_aside`.",
     ),
     "receipt_without_effect": Kind(
-        "A client's frame was acknowledged, and what it asked for is not there.",
-        "The receipt is removed: the same frame, sent again, is taken again.",
+        "A client's frame was acknowledged, but its effect is missing.",
+        "The receipt is removed, so that the client can send the same frame again.",
     ),
     "blob_missing": Kind(
-        "An entry refers to a blob that is not there.",
-        "The beginning stays, with a remark that the rest was lost.",
+        "An entry refers to a missing blob.",
+        "The inline beginning stays, with a note that the rest was lost.",
     ),
     "blob_damaged": Kind(
-        "A blob's bytes are not those that were kept.",
-        "What referred to it says that it was lost. The bytes are kept as they are.",
+        "The bytes of a blob do not match the stored digest.",
+        "Entries that refer to the blob say that it was lost. The bytes are kept as they are.",
     ),
     "blob_ref_wrong": Kind(
-        "An entry says another type or size of a blob than the blob has.",
-        "The entry says what the blob has. The blob is not touched.",
+        "An entry states a wrong type or size of a blob.",
+        "The entry is corrected. The blob is not changed.",
     ),
-    "blob_unused": Kind("No conversation has needed a blob for a day.", "It is removed."),
+    "blob_unused": Kind("No conversation has needed a blob for a day.", "The blob is removed."),
     "blob_uses_wrong": Kind(
-        "Which blobs a conversation needs is noted wrongly.", "It is noted as the log says."
+        "The list of blobs that a conversation needs is wrong.",
+        "The list is corrected from the log.",
     ),
     "search_wrong": Kind(
-        "The search index does not have the words of the log.", "Those entries are indexed again."
+        "The search index does not match the log.", "The affected entries are indexed again."
     ),
 }
-"""Every kind by its name."""
+"""All kinds of damage, by name."""
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """Something that is wrong, and where."""
+    """Damage that was found, and its place."""
 
     kind: str
-    what: str  # in words
+    what: str  # description for people
     conversation_id: str | None = None
     place: str | None = None  # `entry 4`, `turn 2`, `request toolu_1`, ...
     repaired: bool = False
-    left: str | None = None  # why it was not repaired, where that was asked for
+    left: str | None = None  # why a requested repair was not done
 
     @property
     def repair(self) -> str:
-        """What is done about it."""
+        """The description of the repair of this kind of damage."""
         return KINDS[self.kind].repair

@@ -1,7 +1,7 @@
-"""A conversation while it is being looked at: what was found, and what it would be without that.
+"""A conversation during a check: the findings, and the conversation as a repair would write it.
 
-Checking and repairing are the same work. Each check says what it finds and mends it here, in memory;
-a repair then writes what was mended.
+Checking and repairing are the same work. Each check reports its findings and mends the conversation
+in memory. A repair then writes the result.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from turnwire.stores.sqlite.fsck.finding import Finding
 
 __all__ = ["Mending", "event_of", "parent_of", "state_after"]
 
-NO_TRACE = "0" * 31 + "1"  # of a turn of which no trace is left
+NO_TRACE = "0" * 31 + "1"  # trace id of a turn whose trace is lost
 
 
 class Mending:
-    """See above."""
+    """The findings of one conversation, and its mended entries, turns and state."""
 
     def __init__(
         self, case: Case, now: str, find_blob: FindRef, has_blob: Callable[[str], bool]
@@ -34,7 +34,7 @@ class Mending:
         self.case = case
         self.now = now
         self.find_blob = find_blob
-        self.has_blob = has_blob  # whether it has bytes, damaged or not
+        self.has_blob = has_blob  # whether a blob has bytes, damaged or not
         self.findings: list[Finding] = []
         self.entries = case.entries
         self.turns = case.turns
@@ -45,32 +45,32 @@ class Mending:
         self.dropped_partials: list[BlockName] = []
 
     def say(self, kind: str, what: str, place: str | None = None) -> None:
-        """Something is wrong."""
+        """Reports a finding."""
         self.findings.append(Finding(kind, what, self.case.conversation_id, place))
 
     def set_aside(self, place: str, content: str | None) -> None:
-        """Keeps what a repair takes out of its place, as the file had it."""
+        """Keeps content that a repair removes, exactly as the file had it."""
         if content is not None:
             self.aside.append((place, content))
 
     def remember(self, **changes: Any) -> None:
-        """Change what is remembered of the conversation."""
+        """Changes fields of the conversation's state."""
         self.state = structs.replace(self.state, **changes)
 
     # --- turns ----------------------------------------------------------------------------------
 
     @property
     def open_turns(self) -> set[int]:
-        """The one that runs or waits, as far as it is remembered."""
+        """The turn that runs or waits according to the state."""
         return {self.state.turn.turn_id} if self.state.turn else set()
 
     def has_ended(self, turn_id: int | None) -> bool:
-        """Whether a turn is over."""
+        """Returns whether a turn has ended."""
         turn = None if turn_id is None else self.turns.get(turn_id)
         return turn is not None and turn.ended_at is not None
 
     def trace_of(self, turn_id: int | None) -> str | None:
-        """The trace of a turn, from wherever it is known."""
+        """Returns the trace id of a turn, from its row, its entries or the state."""
         if turn_id is None:
             return None
         turn = self.turns.get(turn_id)
@@ -80,7 +80,7 @@ class Mending:
         return next(of_turn, None) or self.state.traces.get(turn_id) or NO_TRACE
 
     def end_turn(self, turn: TurnRow, end: TurnEnd, last: Entry | None) -> None:
-        """Give a turn an end, behind this entry."""
+        """Ends a turn after this entry."""
         turn.end, turn.last, turn.ended_at, turn.is_changed = end, last, self.now, True
         if turn.turn_id >= (self.state.last_turn_id or 0):
             self.remember(last_turn=end, last_turn_id=turn.turn_id)
@@ -90,23 +90,23 @@ class Mending:
     # --- entries --------------------------------------------------------------------------------
 
     def run(self, turn_id: int | None) -> str:
-        """The name of a turn's run."""
+        """Returns the run id of a turn."""
         name = self.case.conversation_id
         return f"{name}:" if turn_id is None else run_id(name, turn_id)
 
     def note(self, subtype: str, text: str, turn_id: int | None, **data: Any) -> Message:
-        """An entry that tells of the damage."""
+        """Returns an entry that describes the damage."""
         told = {"subtype": subtype, **data}
         return event_entry("system", text, run_id=self.run(turn_id), timestamp=self.now, data=told)
 
     def put_before(self, place: Entry, message: Message, turn_id: int | None) -> Entry:
-        """A new entry in front of another."""
+        """Inserts a new entry before another."""
         new = Entry(message, turn_id, self.trace_of(turn_id), is_changed=True)
         self.entries.insert(self.entries.index(place), new)
         return new
 
     def put_at_end(self, message: Message, turn_id: int | None) -> Entry:
-        """A new entry at the end of its turn if that is over, else at the end of the log."""
+        """Adds an entry at the end of its turn if that has ended, else at the end of the log."""
         new = Entry(message, turn_id, self.trace_of(turn_id), is_changed=True)
         turn = self.turns.get(turn_id) if turn_id is not None else None
         if turn is None or not self.has_ended(turn_id):
@@ -114,7 +114,7 @@ class Mending:
             return new
         place = 0 if turn.last is None else self.entries.index(turn.last) + 1
         self.entries.insert(place, new)
-        # What ended in the same place ended before it, but for its own turn and those behind that.
+        # Later turns that ended after the same entry now end after the new one. Earlier turns stay.
         for other in self.turns.values():
             if other.last is turn.last and other.turn_id > turn.turn_id:
                 other.last, other.is_changed = new, True
@@ -122,23 +122,23 @@ class Mending:
         return new
 
     def replace(self, entry: Entry, message: Message) -> None:
-        """Another entry in the same place."""
+        """Replaces the message of an entry."""
         entry.message, entry.is_changed = message, True
 
 
 def state_after(end: TurnEnd) -> str:
-    """The state of a conversation whose last turn ended like this."""
+    """Returns the state of a conversation whose last turn ended this way."""
     return "interrupted" if end.interrupted else "error" if end.is_error else "active"
 
 
 def event_of(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """Which event an entry tells, and its particulars; empty if it tells none."""
+    """Returns the name and data of an entry's event; both are empty if the entry has none."""
     meta = entry.message.meta if entry.message is not None else {}
     name, data = meta.get("messageType"), meta.get("data")
     return name if isinstance(name, str) else "", data if isinstance(data, dict) else {}
 
 
 def parent_of(entry: Entry) -> str | None:
-    """The call whose sub-agent speaks."""
+    """Returns the id of the call whose sub-agent wrote the entry; None for the agent itself."""
     parent = entry.message.meta.get("parentToolUseId") if entry.message is not None else None
     return parent if isinstance(parent, str) else None

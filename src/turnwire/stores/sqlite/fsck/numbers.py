@@ -1,4 +1,4 @@
-"""The log has every number, every entry can be read, and the head is the last number."""
+"""Checks of sequence numbers: no gaps, every entry is readable, and the head is the last one."""
 
 from __future__ import annotations
 
@@ -11,36 +11,40 @@ from turnwire.stores.sqlite.fsck.mending import Mending
 
 __all__ = ["MANY", "mend_numbers"]
 
-MANY = 100_000  # if more than so many were lost at the end, it is rather the number that is wrong
+MANY = 100_000  # a head that lies further beyond the last entry is itself wrong
 
 
 def mend_numbers(m: Mending) -> None:
-    """Fill what is missing."""
+    """Replaces unreadable entries by notes, fills gaps, and corrects the head."""
     if m.case.state is None:
-        m.say("state_unreadable", "What is remembered of it cannot be read.")
+        m.say("state_unreadable", "The state of the conversation cannot be read.")
         m.set_aside("state", m.case.unreadable)
         m.state = Conversation(m.case.conversation_id, head=m.case.head, title=m.case.title)
     for entry in m.entries:
         told = entry.message.meta.get("turnId") if entry.message is not None else entry.turn_id
         if entry.message is None:
-            m.say("entry_unreadable", "It cannot be read.", f"entry {entry.sequence}")
+            m.say("entry_unreadable", "The entry cannot be read.", f"entry {entry.sequence}")
             m.set_aside(f"entry {entry.sequence}", entry.unreadable)
             _lose(m, entry, entry.sequence, entry.sequence)
         elif told != entry.turn_id:
-            m.say("entry_unreadable", f"It is of turn {told}.", f"entry {entry.sequence}")
+            m.say(
+                "entry_unreadable",
+                f"The entry belongs to turn {told}, its row to turn {entry.turn_id}.",
+                f"entry {entry.sequence}",
+            )
             whole = to_json(entry.message)
             note = m.note(
                 "entry_misplaced", "An entry of another turn.", entry.turn_id, entry=whole
             )
             m.replace(entry, note)
     if m.case.is_other_fork:
-        m.say("fork_wrong", "It does not begin as the conversation that it was forked from.")
+        m.say("fork_wrong", "The fork does not begin with the log of its parent.")
     last = m.entries[-1].sequence if m.entries else 0
     heads = {"the conversation": m.case.head, "its state": m.state.head}
     for who, head in heads.items():
         beyond = head > last + MANY
         if head < last or beyond or (head != m.case.head and m.case.state is not None):
-            m.say("head_wrong", f"The log ends at {last}, and {who} says {head}.")
+            m.say("head_wrong", f"The log ends at {last}, but {who} says {head}.")
     _fill(m, max([last, *(head for head in heads.values() if head <= last + MANY)]))
 
 
@@ -51,8 +55,8 @@ def _fill(m: Mending, head: int) -> None:
         many = first != last
         where = f"entries {first} to {last}" if many else f"entry {first}"
         m.say("gap", f"{where.capitalize()} {'are' if many else 'is'} missing.", where)
-        before, behind = by_number.get(first - 1), by_number.get(last + 1)
-        turn_id = _turn_between(m, before, behind, last)
+        before, after = by_number.get(first - 1), by_number.get(last + 1)
+        turn_id = _turn_between(m, before, after, last)
         for number in range(first, last + 1):
             lost = Entry(None, turn_id, m.trace_of(turn_id), None, number)
             _lose(m, lost, first, last)
@@ -67,14 +71,12 @@ def _lose(m: Mending, entry: Entry, first: int, last: int) -> None:
     entry.is_lost = True
 
 
-def _turn_between(
-    m: Mending, before: Entry | None, behind: Entry | None, number: int
-) -> int | None:
-    """The turn that lost entries belonged to, where that is sure."""
+def _turn_between(m: Mending, before: Entry | None, after: Entry | None, number: int) -> int | None:
+    """Returns the turn that lost entries belonged to; None if that is not certain."""
     turn_id = before.turn_id if before else None
     if turn_id is None:
         return None
-    if behind is not None and behind.turn_id == turn_id:
+    if after is not None and after.turn_id == turn_id:
         return turn_id
     turn = m.turns.get(turn_id)
     reaches = turn is not None and turn.after is not None and turn.after >= number
@@ -82,7 +84,7 @@ def _turn_between(
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbours together."""
+    """Yields runs of consecutive numbers as (first, last)."""
     first = last = None
     for number in numbers:
         if last is not None and number == last + 1:

@@ -1,4 +1,4 @@
-"""What the log, the rows, the inbox and the state say of requests is the same."""
+"""Checks of requests: the log, the rows, the inbox and the state must agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["mend_requests"]
 
 
 def mend_requests(m: Mending) -> None:
-    """The log is right; the rows and the inbox follow it, and the state."""
+    """Corrects the state, the rows and the inbox from the log."""
     asked, resolved = _in_log(m)
     kept: list[OpenRequest] = []
     for request in m.state.requests:
@@ -22,7 +22,9 @@ def mend_requests(m: Mending) -> None:
             kept.append(request)
             _mend_row(m, request)
         else:
-            m.say("state_wrong", "It seems to be open, and the log says otherwise.", _at(request))
+            m.say(
+                "state_wrong", "The state has the request open, but the log does not.", _at(request)
+            )
     waited_for = {request.request_id for request in kept}
     for request_id, entry in asked.items():
         if request_id not in waited_for:
@@ -30,7 +32,11 @@ def mend_requests(m: Mending) -> None:
     for row in m.case.requests.values():
         if row.outcome is None and row.request_id not in waited_for:
             place = f"request {row.request_id}"
-            m.say("row_without_request", "Its row is open, and nobody waits for it.", place)
+            m.say(
+                "row_without_request",
+                "The row is open, but the conversation does not wait for it.",
+                place,
+            )
             row.outcome = str(resolved.get(row.request_id, "cancelled"))
             row.ended_at, row.ended_by = m.now, None
     if kept != m.state.requests:
@@ -40,7 +46,7 @@ def mend_requests(m: Mending) -> None:
 
 
 def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """What was asked and has not ended, and how the others ended."""
+    """Returns the entries of open requests, and the outcomes of ended ones, by request id."""
     asked: dict[str, Entry] = {}
     resolved: dict[str, Any] = {}
     for entry in m.entries:
@@ -63,27 +69,34 @@ def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
 
 
 def _is_over(m: Mending, request: OpenRequest) -> bool:
-    """The agent's own requests end with their turn."""
+    """Returns whether the request has ended with its turn.
+
+    Requests of sub-agents may outlive it.
+    """
     return request.parent_tool_use_id is None and m.has_ended(request.turn_id)
 
 
 def _mend_row(m: Mending, request: OpenRequest) -> None:
     row = m.case.requests.get(request.request_id)
     if row is None or row.request is None:
-        m.say("request_without_row", "It is open, and has no row.", _at(request))
+        m.say("request_without_row", "The request is open, but has no row.", _at(request))
         m.case.requests[request.request_id] = Request(request.request_id, request, m.now)
     elif row.outcome is not None:
-        m.say("request_without_row", "It is open, and its row says otherwise.", _at(request))
+        m.say("request_without_row", "The request is open, but its row has ended.", _at(request))
         row.outcome = row.ended_at = row.ended_by = None
 
 
 def _end(m: Mending, request_id: str, entry: Entry) -> None:
-    """Nobody waits for it: the log says so, with what its row knows."""
+    """Adds the missing end of a request to the log, with the outcome of its row."""
     row = m.case.requests.get(request_id)
     if row is None or row.outcome is not None:
-        m.say("request_left_open", "The log does not tell how it ended.", f"request {request_id}")
+        m.say("request_left_open", "The log has no end of the request.", f"request {request_id}")
     else:
-        m.say("row_without_request", "Nobody waits for it any more.", f"request {request_id}")
+        m.say(
+            "row_without_request",
+            "The conversation no longer waits for the request.",
+            f"request {request_id}",
+        )
         row.outcome, row.ended_at, row.ended_by = "cancelled", m.now, None
     outcome = row.outcome if row is not None else "cancelled"
     assert entry.message is not None
@@ -101,7 +114,7 @@ def _end(m: Mending, request_id: str, entry: Entry) -> None:
 
 
 def _put_between(m: Mending, asked: Entry, message: Message) -> None:
-    """The end of a request stands behind it, and in front of the result of its call."""
+    """Inserts the end of a request after the request and before the result of its call."""
     assert asked.message is not None
     call = asked.message.parts[0]
     name = call.payload.tool_call_id if isinstance(call, ToolCallPart) else None
@@ -127,11 +140,11 @@ def _put_between(m: Mending, asked: Entry, message: Message) -> None:
 
 
 def _mend_state(m: Mending) -> None:
-    """Somebody is waited for exactly if a request is open."""
+    """Sets the state `waiting_input` if, and only if, a request is open."""
     if bool(m.state.requests) is (m.state.state == "waiting_input"):
         return
     if m.case.state is not None and m.case.state.requests == m.state.requests:
-        m.say("state_wrong", f"It is {m.state.state}, which its requests contradict.")
+        m.say("state_wrong", f"The state is {m.state.state}, which contradicts the open requests.")
     end = m.state.last_turn if m.state.turn is None else None
     idle = "active" if end is None else state_after(end)
     m.remember(state="waiting_input" if m.state.requests else idle)
@@ -144,10 +157,18 @@ def _mend_inbox(m: Mending) -> None:
         item = m.case.items.get(row.request_id)
         is_open = row.outcome is None
         if item is None and is_open:
-            m.say("inbox_wrong", "It is open, and not in the inbox.", f"request {row.request_id}")
+            m.say(
+                "inbox_wrong",
+                "The request is open, but not in the inbox.",
+                f"request {row.request_id}",
+            )
             m.case.items[row.request_id] = Item("", row.request_id, None)
         elif item is not None and (item.closed_at is None) is not is_open:
-            said = "It is open, and its item is not." if is_open else "It has ended."
+            said = (
+                "The request is open, but its item is closed."
+                if is_open
+                else "The request has ended."
+            )
             m.say("inbox_wrong", said, f"request {row.request_id}")
             item.closed_at = None if is_open else m.now
 

@@ -35,13 +35,14 @@ from turnwire.stores.sqlite.schema import migrate, transaction
 
 __all__ = ["Report", "check", "entries_in"]
 
-_BUSY = 5000  # milliseconds that a repair waits for others who write
+_BUSY = 5000  # how long a repair waits for other writers, in milliseconds
 _DAY = 86_400_000
-_BROKEN = ("CorruptError", "IOError", "NotADBError")  # it is there, and cannot be read
+# Errors of a file that exists but cannot be read.
+_BROKEN = ("CorruptError", "IOError", "NotADBError")
 
 
 class Report(Struct, frozen=True):
-    """What was looked at, and what was found."""
+    """The number of checked conversations and entries, and the findings."""
 
     conversations: int
     entries: int
@@ -49,7 +50,7 @@ class Report(Struct, frozen=True):
 
     @property
     def left(self) -> list[Finding]:
-        """What is wrong still."""
+        """The findings that are not repaired."""
         return [finding for finding in self.findings if not finding.repaired]
 
 
@@ -61,14 +62,16 @@ def check(
     has_died: Callable[[str], bool] = lambda owner: False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Report:
-    """Look at everything in the file. Others may use it meanwhile.
+    """Checks everything in the file. Other processes may use the file meanwhile.
 
-    `has_died` says of an owner's name that its process is surely gone: its lease need not be waited
-    for. A conversation that a live owner holds is looked at and never repaired. `progress` is told
-    how many entries are done.
+    A conversation with a live owner is checked, but never repaired.
+
+    - `has_died`: returns whether the process of an owner has surely died; its lease then no longer
+      counts.
+    - `progress`: called with the number of checked entries.
     """
     if not path.exists():
-        raise StorageUnavailable(f"There is no file {path}.")
+        raise StorageUnavailable(f"The file {path} does not exist.")
     try:
         db = connect(str(path), busy_ms=_BUSY, writes=repair)
     except StorageUnavailable as failure:
@@ -83,7 +86,7 @@ def check(
 
 
 def entries_in(path: Path) -> int:
-    """About how many entries there are to look at; 0 if that cannot be told."""
+    """Returns the approximate number of entries to check; 0 if the file cannot be read."""
     try:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -95,7 +98,7 @@ def entries_in(path: Path) -> int:
 
 
 _BACKUP = "It cannot be repaired. Restore a backup."
-_HELD = "A live process works on it: stop that one first."
+_HELD = "A live process uses it: stop that process first."
 
 
 class _Check:
@@ -114,7 +117,7 @@ class _Check:
         self._progress = progress
         self._findings: list[Finding] = []
         self._bad_blobs: set[str] = set()
-        self._needed_blobs: set[str] = set()  # whatever is noted
+        self._needed_blobs: set[str] = set()  # all blobs that conversations need
         self._blobs_of_held: set[str] = set()  # a live process may read them
         self._conversations = self._entries = 0
 
@@ -134,7 +137,7 @@ class _Check:
     # --- the file -------------------------------------------------------------------------------
 
     def _look_at_file(self) -> bool:
-        """Whether it is worth looking further."""
+        """Checks the file itself. Returns whether its content can be checked."""
         old = file.old_schema(self._db)
         if old is not None:
             if self._repair:
@@ -159,7 +162,7 @@ class _Check:
         return True
 
     def _look_at_rows(self) -> None:
-        for finding in file.rows_of_nobody(self._db):
+        for finding in file.orphaned_rows(self._db):
             if self._repair:
                 with transaction(self._db):
                     if finding.kind == "conversation_missing":
@@ -185,9 +188,9 @@ class _Check:
             self._findings.append(finding)
 
     def _settle_blobs(self) -> None:
-        """Last, when it shows which of them a conversation needs.
+        """Reports unused blobs, after all conversations are checked, and repairs blobs.
 
-        A blob that is damaged is never removed: its bytes may still be of use.
+        A damaged blob is never removed: its bytes may still be useful.
         """
         known = self._bad_blobs | self._needed_blobs
         unused = file.unused_blobs(self._db, iso(self._now - _DAY))
@@ -211,7 +214,7 @@ class _Check:
         return structs.replace(finding, repaired=gone, left=None if gone else _HELD)
 
     def _accepted(self, finding: Finding) -> Finding:
-        """No entry refers to the damaged bytes any more: they need no digest to be compared with."""
+        """Removes the digest of a damaged blob: no entry refers to its bytes any more."""
         if _blob(finding) in self._blobs_of_held:
             return structs.replace(finding, left=_HELD)
         with transaction(self._db):
@@ -219,7 +222,7 @@ class _Check:
         return structs.replace(finding, repaired=True)
 
     def _find_blob(self, blob_id: str) -> BlobRef | None:
-        """What the blob itself says. None: it is not there, is damaged, or has no bytes."""
+        """Returns the blob's own type and size; None if the blob is missing, damaged or empty."""
         if blob_id in self._bad_blobs:
             return None
         found = "SELECT blob_id, mime_type, length(data) FROM blobs WHERE blob_id = ?"
@@ -247,9 +250,9 @@ class _Check:
         try:
             examined = self._examine(name)
         finally:
-            if self._db.in_transaction:  # an error of the disk ends it
+            if self._db.in_transaction:  # a disk error ends the transaction
                 self._db.execute("ROLLBACK")
-        if examined is None:  # it was deleted meanwhile
+        if examined is None:  # the conversation was deleted meanwhile
             return
         m, _ = examined
         self._conversations += 1
@@ -263,7 +266,7 @@ class _Check:
             self._findings += m.findings
 
     def _mend(self, name: str) -> list[Finding]:
-        """Look again with the file to ourselves, write, and look whether that was all."""
+        """Checks a conversation again under the write lock, writes it, and verifies the result."""
         with transaction(self._db):
             examined = self._examine(name)
             if examined is None:
@@ -300,7 +303,7 @@ class _Check:
 
     @contextmanager
     def _attempt(self, name: str | None = None) -> Iterator[None]:
-        """A part of the file may be beyond reading; the rest is looked at all the same."""
+        """Reports an unreadable part of the file, and lets the check continue with the rest."""
         try:
             yield
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as failure:

@@ -1,4 +1,4 @@
-"""The search index has the words of the log, no more and no fewer."""
+"""Checks of the search index: it must match the words of the log."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _TABLE = (
 
 
 def wrong_words(db: apsw.Connection) -> Iterator[tuple[int, Finding]]:
-    """The rows whose words are not indexed as they are, by their number in the file.
+    """Yields the rows whose words are not indexed correctly, by their number in the file.
 
-    The index keeps no text; that it has as many words of a row as the row has is what can be seen.
+    The index keeps no text, so only the number of words in each row can be compared.
     """
     add_functions(db)
     fresh = apsw.Connection(":memory:")
@@ -48,14 +48,16 @@ def wrong_words(db: apsw.Connection) -> Iterator[tuple[int, Finding]]:
         fresh.execute("INSERT INTO search (search) VALUES ('delete-all')")
         for number, conversation_id, sequence, _, size in page:
             if should.get(number) != size:
-                what = "Its words are not in the index, or not all of them."
+                what = "Words of the entry are missing in the index."
                 yield number, _finding(what, conversation_id, sequence)
     fresh.close()
     left = "SELECT id FROM search_docsize WHERE id NOT IN (SELECT number FROM messages)"
     for (number,) in _rows(db, left):
         yield (
             number,
-            Finding("search_wrong", "Words of an entry that is gone.", None, f"row {number}"),
+            Finding(
+                "search_wrong", "The index has words of a missing entry.", None, f"row {number}"
+            ),
         )
 
 
@@ -68,7 +70,7 @@ def _finding(what: str, conversation_id: str, sequence: int) -> Finding:
 
 
 def index_again(db: apsw.Connection, number: int) -> None:
-    """One row anew."""
+    """Indexes one row again."""
     add_functions(db)
     db.execute("DELETE FROM search WHERE rowid = ?", (number,))
     db.execute(
@@ -80,7 +82,7 @@ def index_again(db: apsw.Connection, number: int) -> None:
 
 
 def index_all(db: apsw.Connection) -> None:
-    """The whole index anew."""
+    """Rebuilds the whole index."""
     add_functions(db)
     db.execute("INSERT INTO search (search) VALUES ('delete-all')")
     db.execute(
@@ -91,7 +93,7 @@ def index_all(db: apsw.Connection) -> None:
 
 
 class _Snapshot:
-    """Reads that belong together, while others write."""
+    """A read transaction, so that related reads see the same snapshot."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -102,5 +104,5 @@ class _Snapshot:
             self._db.execute("BEGIN")
 
     def __exit__(self, *_: object) -> None:
-        if self._own and self._db.in_transaction:  # an error of the disk ends it
+        if self._own and self._db.in_transaction:  # a disk error ends the transaction
             self._db.execute("ROLLBACK")

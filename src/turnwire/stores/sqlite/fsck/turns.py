@@ -1,4 +1,4 @@
-"""Every turn runs, waits, or has one end."""
+"""Checks of turns: each one runs, waits, or has one end."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ __all__ = ["mend_turns", "place_ends"]
 
 
 def mend_turns(m: Mending) -> None:
-    """Find the place of every end, and give one to each turn that lacks it."""
+    """Finds the last entry of each turn, and ends each turn that lacks an end."""
     newest = max([0, *m.turns, *(entry.turn_id or 0 for entry in m.entries)])
     if not newest <= m.state.turns <= newest + MANY:
         if m.case.state is not None:
-            m.say("state_wrong", f"Turn {newest} is there, and {m.state.turns} are remembered.")
+            m.say(
+                "state_wrong", f"The log has turn {newest}, but the state counts {m.state.turns}."
+            )
         m.remember(turns=newest)
-    latest = {entry.turn_id: entry for entry in m.entries}  # of each turn: its last entry
+    latest = {entry.turn_id: entry for entry in m.entries}  # the last entry of each turn
     by_number = {entry.sequence: entry for entry in m.entries}
     last: Entry | None = None
     for turn_id in range(1, m.state.turns + 1):
@@ -31,12 +33,14 @@ def mend_turns(m: Mending) -> None:
 
 
 def _mend_stops(m: Mending) -> None:
-    """The log tells of every turn that was interrupted."""
+    """Adds an `interrupted` entry for each interrupted turn that lacks one."""
     told = {entry.turn_id for entry in m.entries if event_of(entry)[0] == "interrupted"}
     for turn in list(m.turns.values()):
         if turn.end is None or not turn.end.interrupted or turn.turn_id in told:
             continue
-        m.say("stop_missing", "It was interrupted, and the log does not tell.", _at(turn))
+        m.say(
+            "stop_missing", "The turn was interrupted, but the log has no entry of it.", _at(turn)
+        )
         message = event_entry(
             "interrupted",
             "Stopped: lost",
@@ -55,29 +59,29 @@ def _mend_stops(m: Mending) -> None:
 def _mend(
     m: Mending, turn_id: int, latest: Entry | None, by_number: dict[int, Entry]
 ) -> Entry | None:
-    """Mend one turn, and return the entry behind which the next one begins."""
+    """Mends one turn, and returns the entry after which the next one begins."""
     place = f"turn {turn_id}"
     turn = m.turns.get(turn_id)
     is_open = turn_id in m.open_turns
     if turn is None:
         turn = m.turns[turn_id] = TurnRow(turn_id, m.trace_of(turn_id), is_changed=True)
         if is_open:
-            m.say("turn_wrong", "It runs or waits, and has no row.", place)
+            m.say("turn_wrong", "The turn runs or waits, but has no row.", place)
             turn.origin = m.state.turn.origin if m.state.turn else "user"
             turn.started_at = m.now
     if turn.ended_at is None:
         if not is_open:
-            m.say("end_missing", "It neither runs nor waits, and has no end.", place)
+            m.say("end_missing", "The turn neither runs nor waits, but has no end.", place)
             m.end_turn(turn, _lost_end(m, turn), latest)
         return turn.last or latest
     turn.last = by_number.get(turn.after or 0)
     after = turn.end.after_sequence if turn.end is not None else None
     if turn.end is None or after != turn.after or (turn.last is None and after != 0):
-        m.say("turn_wrong", "How it ended cannot be read, or is beyond the log.", place)
+        m.say("turn_wrong", "The end of the turn is unreadable, or lies beyond the log.", place)
         m.set_aside(place, turn.unreadable)
         m.end_turn(turn, turn.end or _lost_end(m, turn), latest)
     if is_open:
-        m.say("state_wrong", "It has ended, and seems to run or to wait.", place)
+        m.say("state_wrong", "The turn has ended, but the state has it open.", place)
         _forget(m, turn)
     return turn.last or latest
 
@@ -87,7 +91,10 @@ def _at(turn: TurnRow) -> str:
 
 
 def _lost_end(m: Mending, turn: TurnRow) -> TurnEnd:
-    """Nobody knows how it ended. Only that it was stopped may be in the log."""
+    """Returns the end of a turn whose true end is lost.
+
+    The log may still say that it was interrupted.
+    """
     stopped = any(
         entry.turn_id == turn.turn_id and event_of(entry)[0] == "interrupted" for entry in m.entries
     )
@@ -96,7 +103,7 @@ def _lost_end(m: Mending, turn: TurnRow) -> TurnEnd:
 
 
 def _forget(m: Mending, turn: TurnRow) -> None:
-    """It is over: it does not run, and does not wait."""
+    """Removes an ended turn from the state."""
     state, end = m.state, turn.end
     assert end is not None
     m.remember(turn=None, replies=[], state=state_after(end))
@@ -105,7 +112,7 @@ def _forget(m: Mending, turn: TurnRow) -> None:
 
 
 def _remember_last(m: Mending) -> None:
-    """A state that is made anew knows how the last turn ended."""
+    """Sets the last turn of a rebuilt state."""
     ended = [turn for turn in m.turns.values() if turn.end is not None]
     if ended:
         last = max(ended, key=lambda turn: turn.turn_id)
@@ -115,7 +122,7 @@ def _remember_last(m: Mending) -> None:
 
 
 def place_ends(m: Mending) -> None:
-    """Numbers may have moved: say again behind which one each turn ended."""
+    """Updates the sequence number at which each turn ended, after entries have moved."""
     numbers = {id(entry): number for number, entry in enumerate(m.entries, 1)}
     for turn in m.turns.values():
         if turn.end is None or turn.ended_at is None:

@@ -1,4 +1,4 @@
-"""Writes a conversation as it was mended, in one transaction with what belongs to it."""
+"""Writes a mended conversation in one transaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OWNER = "fsck"
 
 
 def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
-    """Write it. Whoever worked on it before is fenced off."""
+    """Writes the conversation, and fences off its previous owner."""
     name = m.case.conversation_id
     moved = _write_entries(db, m)
     _write_turns(db, m)
@@ -65,14 +65,14 @@ def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
     for finding in m.findings:
         told = {"kind": finding.kind, "what": finding.what, "place": finding.place}
         db.execute(ADD_AUDIT, audit_row(m.now, "repaired", name, _OWNER, None, told))
-    if moved:  # who has read it has read something else
+    if moved:  # clients may have read other entries under these numbers
         db.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (new_epoch(),))
     if needs_recovery(m.state) and is_cut_off(m.state, now):
         _recover(db, m, now)
 
 
 def _recover(db: apsw.Cursor, m: Mending, now: int) -> None:
-    """What a process left is ended as an engine would end it. Nothing is started here."""
+    """Ends work of a dead process as an engine would. Starts nothing."""
     partials = m.case.partials
     after, effects = step(m.state, Recovered(at=now, stopping=True, partials=partials))
     claim = claim_conversation(db, m.case.conversation_id, _OWNER, now, 0)
@@ -88,14 +88,14 @@ def _recover(db: apsw.Cursor, m: Mending, now: int) -> None:
 
 
 def _write_entries(db: apsw.Cursor, m: Mending) -> bool:
-    """Write what is new or changed, or has another number. Whether there was any."""
+    """Writes new, changed and moved entries. Returns whether there were any."""
     name = m.case.conversation_id
     moves = [
         (-number, entry.number)
         for number, entry in enumerate(m.entries, 1)
         if entry.number is not None and entry.sequence != number
     ]
-    # No number is there twice at any moment: first they are all out of the way.
+    # Numbers are unique at every moment: moved entries first get negative numbers.
     db.executemany("UPDATE messages SET sequence_num = ? WHERE number = ?", moves)
     db.execute(
         "UPDATE messages SET sequence_num = -sequence_num"
@@ -149,7 +149,7 @@ def _write_requests(db: apsw.Cursor, m: Mending) -> None:
     placed = {request.request_id: request for request in m.state.requests}
     for row in m.case.requests.values():
         request = placed.get(row.request_id, row.request)
-        if request is None:  # it cannot be read, and nothing is known of it
+        if request is None:  # unreadable, and no other source has the request
             db.execute(
                 "UPDATE requests SET outcome = ?, ended_at = ?"
                 " WHERE conversation_id = ? AND request_id = ?",

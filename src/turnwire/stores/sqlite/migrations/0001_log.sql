@@ -1,21 +1,21 @@
--- The log and what belongs to it. Times are ISO 8601 in UTC, *_json columns are JSON text.
+-- The log and its related tables. Times are ISO 8601 in UTC. Columns *_json are JSON text.
 
--- state_json is all that the state machine remembers, written whole with every step. The queue lives
--- there and nowhere else, so there is one truth about it.
+-- state_json is the whole state of the state machine, rewritten with every step. The queue is
+-- stored only in it, so that it cannot contradict another copy.
 CREATE TABLE conversations (
     conversation_id   TEXT    NOT NULL PRIMARY KEY,
     agent             TEXT    NOT NULL,
     user              TEXT,
     title             TEXT,
     cwd               TEXT,
-    native_session_id TEXT,             -- the agent's own name of its session
-    options           TEXT    NOT NULL, -- JSON: the agent's own
+    native_session_id TEXT,             -- the agent's own id of its session
+    options           TEXT    NOT NULL, -- JSON, defined by the agent
     archived          INTEGER NOT NULL DEFAULT 0,
-    parent_id         TEXT,             -- the conversation that it was forked from
+    parent_id         TEXT,             -- the conversation it was forked from
     created_at        TEXT    NOT NULL,
     updated_at        TEXT    NOT NULL,
     head              INTEGER NOT NULL, -- the newest sequence_num
-    fence             INTEGER NOT NULL DEFAULT 0, -- of the newest claim; every commit names it
+    fence             INTEGER NOT NULL DEFAULT 0, -- of the newest claim; every commit checks it
     owner             TEXT,
     lease_until       INTEGER NOT NULL DEFAULT 0, -- milliseconds since 1970
     unsettled         INTEGER NOT NULL, -- a turn, a queue, a request or a tool call is open
@@ -26,18 +26,18 @@ CREATE INDEX conversations_by_time ON conversations (archived, updated_at);
 CREATE INDEX conversations_unsettled ON conversations (conversation_id) WHERE unsettled;
 CREATE INDEX conversations_owned ON conversations (lease_until) WHERE owner IS NOT NULL;
 
--- A table with a number of its own, not WITHOUT ROWID: entries of all conversations are then written
--- side by side. Clustered by conversation, each of them would touch a page of its own, which made
+-- This table has a rowid (not WITHOUT ROWID), so that entries of all conversations are appended to
+-- the same pages. Clustered by conversation, each entry would change a different page, which made
 -- commits of many conversations three times as slow.
 CREATE TABLE messages (
-    number          INTEGER NOT NULL PRIMARY KEY, -- in the file; the search index knows it
+    number          INTEGER NOT NULL PRIMARY KEY, -- unique in the file; rowid of the search index
     conversation_id TEXT    NOT NULL REFERENCES conversations ON DELETE CASCADE,
     sequence_num    INTEGER NOT NULL,             -- in the conversation: 1, 2, 3, ...
     role            TEXT    NOT NULL,
     message_type    TEXT    NOT NULL,
-    message_json    TEXT    NOT NULL,             -- the entry itself
+    message_json    TEXT    NOT NULL,             -- the entry
     metadata_json   TEXT,                         -- thinking, raw_event
-    uuid            TEXT,                         -- the agent's own id of the frame that said it
+    uuid            TEXT,                         -- the agent's own id of the entry's frame
     turn_id         INTEGER,
     trace_id        TEXT,
     created_at      TEXT    NOT NULL,
@@ -52,9 +52,9 @@ CREATE TABLE turns (
     queue_id                    TEXT,
     client_message_id           TEXT,
     started_at                  TEXT,
-    ended_at                    TEXT,    -- NULL: it runs or waits
+    ended_at                    TEXT,    -- NULL: the turn runs or waits
     end_json                    TEXT,
-    after_sequence              INTEGER, -- the last sequence_num when it ended
+    after_sequence              INTEGER, -- the last sequence_num when the turn ended
     input_tokens                INTEGER,
     output_tokens               INTEGER,
     cache_creation_input_tokens INTEGER,
@@ -66,7 +66,7 @@ CREATE TABLE turns (
 
 CREATE INDEX turns_by_end ON turns (conversation_id, after_sequence) WHERE ended_at IS NOT NULL;
 
--- Questions and permissions. outcome is NULL while one is open, and is set once.
+-- Questions and permissions. outcome is NULL while a request is open, and is set once.
 CREATE TABLE requests (
     conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
     request_id      TEXT NOT NULL,
@@ -87,14 +87,14 @@ CREATE TABLE inbox_items (
     conversation_id TEXT NOT NULL,
     request_id      TEXT NOT NULL,
     created_at      TEXT NOT NULL,
-    closed_at       TEXT,                      -- NULL: somebody is waited for
+    closed_at       TEXT,                      -- NULL: the item waits for a person
     FOREIGN KEY (conversation_id, request_id) REFERENCES requests ON DELETE CASCADE
 ) STRICT;
 
 CREATE INDEX inbox_items_of_request ON inbox_items (conversation_id, request_id);
 CREATE INDEX inbox_items_open ON inbox_items (created_at) WHERE closed_at IS NULL;
 
--- That a client's frame was taken, and the answer that it got: a repeat gets the same.
+-- Receipts: the stored answer to a client's frame. A repeated frame gets the same answer.
 CREATE TABLE receipts (
     conversation_id   TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
     user              TEXT NOT NULL,
@@ -105,7 +105,7 @@ CREATE TABLE receipts (
     PRIMARY KEY (conversation_id, user, client_message_id)
 ) STRICT, WITHOUT ROWID;
 
--- No reference to conversations: the trail outlives them.
+-- No reference to conversations: the audit trail outlives them.
 CREATE TABLE audit (
     number          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at              TEXT    NOT NULL,

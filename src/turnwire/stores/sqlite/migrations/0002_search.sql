@@ -1,5 +1,5 @@
--- What was said, word by word. The text itself stays in messages: the index keeps none of it.
--- search_words is ours; it makes words of text that has no spaces between them.
+-- The search index of the log. The text stays in messages; the index keeps only words. The SQL
+-- function search_words is defined in schema.py; it splits text without spaces into words.
 CREATE VIRTUAL TABLE search USING fts5 (
     words,
     content = '',
@@ -7,7 +7,7 @@ CREATE VIRTUAL TABLE search USING fts5 (
     tokenize = 'unicode61 remove_diacritics 2'
 );
 
--- Fewer, larger merges: they are a part of commits.
+-- Fewer, larger merges, because merges run during commits.
 INSERT INTO search (search, rank) VALUES ('automerge', 16);
 
 INSERT INTO search (rowid, words)

@@ -1,6 +1,6 @@
--- What a server keeps beside the log.
+-- Tables of the server: blobs and connections.
 
--- Large content by reference.
+-- Large content, stored by reference.
 CREATE TABLE blobs (
     blob_id    TEXT NOT NULL PRIMARY KEY,
     mime_type  TEXT NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE blobs (
     created_at TEXT NOT NULL
 ) STRICT;
 
--- Who was connected, from when to when.
+-- Clients that were connected, with the times of connecting and disconnecting.
 CREATE TABLE connection_sessions (
     connection_id   TEXT NOT NULL PRIMARY KEY,
     conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,

@@ -1,2 +1,2 @@
--- Whoever answers names the item, of however many there were.
+-- Answers name the inbox item, so items must be found fast by their id.
 CREATE INDEX inbox_items_by_id ON inbox_items (inbox_item_id);

@@ -1,11 +1,11 @@
--- Where a conversation was forked from: parent_id says which, this says behind which entry.
+-- The last entry that a fork shares with its parent (parent_id).
 ALTER TABLE conversations ADD COLUMN forked_at INTEGER;
 
--- JSON: what its agent's session begins with, until it has one of its own.
+-- JSON: the agent session that a fork starts from, until it has its own.
 ALTER TABLE conversations ADD COLUMN native_from TEXT;
 
--- What agents have cost, and whose conversation it was. No reference to conversations: what is spent
--- stays spent when they are deleted.
+-- Costs of agents, by user. No reference to conversations: costs stay when conversations are
+-- deleted.
 CREATE TABLE ledger (
     number          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at              TEXT    NOT NULL,

@@ -1,16 +1,16 @@
--- What turns that run may still spend of their user's budget. A row counts while the owner that made
--- it has the conversation: its fence is the newest, and its lease runs. So a crash loses nothing.
+-- Budget reserved for running turns. A row counts while its owner holds the conversation: its fence
+-- is the newest, and its lease runs. So a crash leaves no budget reserved.
 CREATE TABLE reservations (
     conversation_id TEXT    NOT NULL PRIMARY KEY REFERENCES conversations ON DELETE CASCADE,
     user            TEXT,             -- NULL: the owner of the data
-    fence           INTEGER NOT NULL, -- of the claim that it was made with
+    fence           INTEGER NOT NULL, -- of the claim that reserved it
     amount_usd      REAL    NOT NULL
 ) STRICT;
 
 CREATE INDEX reservations_of_user ON reservations (user);
 
--- How much each user has stored: their conversations, with log, queue and options, and their blobs.
--- Triggers keep it for every writer, so that it is never added up. The owner of the data has no row.
+-- Stored bytes and conversations of each user: log, queue, options and blobs. Triggers update the
+-- table for every writer, so that sums are never recomputed. The owner of the data has no row.
 CREATE TABLE stored (
     user          TEXT    NOT NULL PRIMARY KEY,
     bytes         INTEGER NOT NULL,
@@ -46,7 +46,8 @@ BEGIN
     WHERE user = NEW.user;
 END;
 
--- The log goes first, while it is known whose it is: a cascade would come too late.
+-- Messages are deleted first, while the conversation's user is still known: a cascade runs too
+-- late.
 CREATE TRIGGER stored_without_conversation BEFORE DELETE ON conversations WHEN OLD.user IS NOT NULL
 BEGIN
     DELETE FROM messages WHERE conversation_id = OLD.conversation_id;
@@ -88,6 +89,6 @@ BEGIN
     UPDATE stored SET bytes = bytes - length(OLD.data) WHERE user = OLD.user;
 END;
 
--- How many tickets a token has open, and which have expired, is looked at with each new one.
+-- Each new ticket counts the token's open tickets, and deletes expired ones.
 CREATE INDEX tickets_of_token ON tickets (token_id);
 CREATE INDEX tickets_by_time ON tickets (expires_at);

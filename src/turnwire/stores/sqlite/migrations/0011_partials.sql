@@ -1,9 +1,10 @@
--- Text of blocks that are not finished, saved about once a second: what a person has read of them
--- outlives the server. Each row is what was new then. The commit that finishes or discards a block
--- deletes its rows; those that a crash left become an entry of the log at the next start.
+-- Partials: text of unfinished blocks, saved about once a second, so that text that a person has
+-- read survives a crash. Each row has the text added since the previous one. The commit that
+-- finishes or discards a block deletes its rows. Rows left by a crash become an entry of the log at
+-- the next start.
 CREATE TABLE partials (
     conversation_id    TEXT    NOT NULL REFERENCES conversations ON DELETE CASCADE,
-    place              INTEGER NOT NULL, -- of the block: the order in which the blocks began
+    place              INTEGER NOT NULL, -- order of the block among the blocks of the conversation
     start              INTEGER NOT NULL, -- characters of the block before this piece
     message_id         TEXT    NOT NULL,
     block_index        INTEGER NOT NULL,

@@ -1,3 +1,3 @@
--- Who was speaking: an entry that is made of a partial after a crash says it like any other.
+-- The provider and model of a block, for the entry that is made from a partial after a crash.
 ALTER TABLE partials ADD COLUMN provider TEXT NOT NULL DEFAULT '';
 ALTER TABLE partials ADD COLUMN model TEXT;
