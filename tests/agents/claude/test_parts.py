@@ -260,11 +260,11 @@ def test_what_is_missing_is_named_with_what_to_do(
     nowhere: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
-    assert "no /no/claude" in (install.missing(nowhere, "/no/claude") or "").lower()
+    assert "/no/claude does not exist" in (install.missing(nowhere, "/no/claude") or "")
     home = Path(nowhere["HOME"])
     assert f"{home} is a directory: cli_path" in (install.missing(nowhere, str(home)) or "")
     (home / "claude").write_text("")
-    assert "may be run" in (install.missing(nowhere, str(home / "claude")) or "")
+    assert "is not an executable file" in (install.missing(nowhere, str(home / "claude")) or "")
     monkeypatch.setattr(install, "_sdk", lambda: None)
     assert f"Install it: {install.how_to_install()}" in (install.missing(nowhere, None) or "")
 

@@ -55,7 +55,7 @@ _TOOL = {
             },
             "metadata": {
                 "type": "object",
-                "description": "Anything for whoever shows the question.",
+                "description": "Any extra data for the client that shows the question.",
             },
         },
         "required": ["question"],
