@@ -14,7 +14,11 @@ ROOT = Path(__file__).parent.parent
 RIDDLES = re.compile(r"\b(nobody|somebody|whoever|anybody|whomever)\b", re.IGNORECASE)
 
 # Lines that may have such a word, by their file: a part of the line, and why.
-EXCEPTIONS: dict[str, list[str]] = {}
+EXCEPTIONS = {
+    "docs/server.md": ["belong to `nobody`"],  # a user of the operating system
+    "src/turnwire/agents/claude/questions/question_tools.py": ["whoever shows"],  # Claude reads it
+    "src/turnwire/agents/demo/texts.py": ["rivers of small pieces"],  # the demo says it
+}
 
 PLACES = ("src/turnwire", "docs", "examples", "tools", "benchmarks")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
