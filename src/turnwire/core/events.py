@@ -237,7 +237,7 @@ class UserMessage(Event, frozen=True):
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
 
 
-# --- questions and permissions ------------------------------------------------------------------
+# --- requests of the agent ------------------------------------------------------------------------
 
 
 class QuestionOption(Struct, frozen=True, omit_defaults=True, gc=False):

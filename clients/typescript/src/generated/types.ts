@@ -196,13 +196,13 @@ export interface AssistantToolResult {
   payload: ToolResult;
 }
 
-/** Work that goes on after the turn that started it. */
+/** Work that continues after the turn that started it. */
 export interface BackgroundTask {
   task_id: string;
   description?: string;
-  /** the agent's word: `agent`, `command`, ... */
+  /** the agent's name for it: `agent`, `command`, ... */
   kind?: string;
-  /** the agent's word: `running`, ... */
+  /** the agent's name for it: `running`, ... */
   status?: string;
   /** the call that started it */
   tool_use_id?: string;
@@ -210,35 +210,35 @@ export interface BackgroundTask {
   turn_id?: number;
 }
 
-/** Content that is kept beside the conversation, by reference. */
+/** A reference to content that is stored separately from the conversation. */
 export interface Blob {
   blob_id: string;
-  /** the server always says; a client need not */
+  /** the server always sets it; optional for a client */
   mime_type?: string;
-  /** bytes; the server always says, a client need not */
+  /** bytes; the server always sets it, optional for a client */
   size?: number;
 }
 
-/** What may be spent, and what is. */
+/** A budget: the amount spent and the limit. */
 export interface Budget {
   /** dollars */
   spent: number;
   limit: number;
 }
 
-/** What this connection may ask for. A front end offers nothing else. */
+/** The commands and options of this connection. A front end offers nothing else. */
 export interface Capabilities {
   /** the agent's name: `claude`, `demo`, ... */
   agent: string;
-  /** the client frames that will not be refused with NOT_SUPPORTED */
+  /** the client frames that are not rejected with NOT_SUPPORTED */
   commands: Array<string>;
   /** for session.control */
   controls?: Array<string>;
-  /** POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED */
+  /** POST /api/conversations/{id}/fork is not rejected with NOT_SUPPORTED */
   fork?: boolean;
-  /** a user.message may hold pictures */
+  /** a user.message may contain images */
   images?: boolean;
-  /** for session.set_model, where the agent lists them */
+  /** for session.set_model, if the agent lists them */
   models?: Array<string>;
   /** for session.set_permission_mode */
   permission_modes?: Array<string>;
@@ -277,22 +277,22 @@ export interface Chunk {
   snapshot?: boolean;
 }
 
-/** The slash commands that there are. */
+/** The available slash commands. */
 export interface Commands {
   control: "commands";
   commands: Array<SlashCommand>;
 }
 
-/** What takes up a part of the context. */
+/** A part of the context. */
 export interface ContextPart {
   /** for a person */
   name: string;
   tokens: number;
-  /** the agent's word: `used`, `free`, `deferred` */
+  /** the agent's name for it: `used`, `free`, `deferred` */
   kind?: string;
 }
 
-/** How full the context is. */
+/** The size of the context. */
 export interface ContextUsed {
   control: "context_usage";
   total_tokens: number;
@@ -366,7 +366,7 @@ export interface Discarded {
   reason?: string;
 }
 
-/** It was done, and there is nothing more to say. */
+/** The control was carried out; it has no further result. */
 export interface Done {
   control: "done";
 }
@@ -385,11 +385,11 @@ export interface ErrorPayload {
   data?: Record<string, unknown>;
 }
 
-/** A file, named but not included. */
+/** A file, by name, without its content. */
 export interface FileContent {
   type: "file_ref";
   path: string;
-  /** its content, where that was given along */
+  /** its content, if it was sent */
   blob?: Blob;
   mime_type?: string;
   /** bytes */
@@ -401,7 +401,7 @@ export interface HeartbeatAck {
   client_message_id?: string;
 }
 
-/** A picture: in a blob, inline, or by address. */
+/** An image: in a blob, inline, or by URL. */
 export interface ImageContent {
   type: "image";
   blob?: Blob;
@@ -441,52 +441,52 @@ export interface InterruptAck {
   payload: Accepted;
 }
 
-/** A turn was stopped: what was asked for, and what came of it. */
+/** The receipt of a stopped turn: the request and its effect. */
 export interface Interrupted {
   /** `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`, `archived`, `deleted` */
   reason: string;
   message_sequence: number;
-  /** the agent said that it stopped */
+  /** the agent confirmed the stop */
   acknowledged?: boolean;
   /** the user who stopped it */
   by?: string;
-  /** it had to be ended */
+  /** the agent was ended by force */
   forced?: boolean;
-  /** its process was killed, or ended by itself, before it said that it stopped */
+  /** the agent's process was killed, or ended, before it confirmed the stop */
   lost?: boolean;
-  /** those that were ended, or could not be */
+  /** processes that were ended, or could not be */
   processes?: Array<Process>;
-  /** what became of the messages that waited */
+  /** what happened to the queued messages */
   queue?: "hold" | "continue" | "clear" | (string & {});
   /** ISO 8601, UTC */
   requested_at?: string;
 }
 
-/** How much is too much. */
+/** Limits of this connection. */
 export interface Limits {
   /** of a client frame */
   max_frame_bytes: number;
-  /** messages that may wait */
+  /** maximum number of queued messages */
   max_queue: number;
-  /** a client that is silent for longer than twice this is cut off */
+  /** a client that is silent for more than twice this is disconnected */
   heartbeat_seconds: number;
 }
 
-/** An MCP server, as the agent sees it. */
+/** An MCP server, as the agent reports it. */
 export interface McpServer {
   name: string;
-  /** the agent's word: `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ... */
+  /** `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ... */
   status: string;
   /** why it failed */
   error?: string;
-  /** the agent cannot do without it: it is not switched off */
+  /** the agent requires it: it cannot be switched off */
   fixed?: boolean;
   tools?: Array<string>;
   /** `stdio`, `http`, `sdk`, ... */
   transport?: string;
 }
 
-/** How the MCP servers are. */
+/** The status of the MCP servers. */
 export interface McpServers {
   control: "mcp_status";
   servers: Array<McpServer>;
@@ -529,7 +529,7 @@ export interface Model {
   description?: string;
   /** for a person */
   name?: string;
-  /** which one it is now, where `model` is an alias */
+  /** the current model, if `model` is an alias */
   resolved?: string;
 }
 
@@ -547,20 +547,20 @@ export interface OpenRequest {
   /** the tool call that waits */
   tool_use_id: string;
   tool_name: string;
-  /** that sub-agent's id */
+  /** the id of that sub-agent */
   agent_id?: string;
   /** of a permission: the path that made the agent ask */
   blocked_path?: string;
-  /** ISO 8601, UTC; absent: it waits for as long as it takes */
+  /** ISO 8601, UTC; absent: no deadline */
   deadline_at?: string;
   /** of a permission */
   description?: string;
   inbox_item_id?: string;
-  /** exactly what the agent sent, or wants to run */
+  /** the input that the agent sent, or wants to run, unchanged */
   input?: unknown;
-  /** where the log tells of it */
+  /** its entry in the log */
   message_sequence?: number;
-  /** of a question: whatever the agent added */
+  /** of a question: additional data of the agent */
   metadata?: Record<string, unknown>;
   /** the tool call whose sub-agent asks */
   parent_tool_use_id?: string;
@@ -568,7 +568,7 @@ export interface OpenRequest {
   questions?: Array<Question>;
   /** of a permission: why the agent has to ask */
   reason?: string;
-  /** of a question: an empty answer is refused */
+  /** of a question: an empty answer is rejected */
   required?: boolean;
   /** of a permission: rules the agent offers to remember */
   suggestions?: Array<unknown>;
@@ -607,29 +607,29 @@ export interface OtherBlock {
   snapshot?: boolean;
 }
 
-/** Content of a kind that has no name here, kept as it came. */
+/** Content of an unknown kind, kept unchanged. */
 export interface OtherContent {
   type: "unknown";
-  /** the tag it came with */
+  /** the tag of the object */
   originalType: string;
   /** the whole object */
   data: unknown;
 }
 
-/** The agent wants to run a tool and waits for leave. */
+/** The agent asks for permission to run a tool. */
 export interface PermissionAsked {
   request_id: string;
   /** the call that waits */
   tool_use_id: string;
   tool_name: string;
-  /** exactly what would run */
+  /** the exact input that would run */
   input: unknown;
   message_sequence: number;
-  /** that sub-agent's id */
+  /** the id of that sub-agent */
   agent_id?: string;
   /** the path that made the agent ask */
   blocked_path?: string;
-  /** ISO 8601, UTC; then it is denied */
+  /** ISO 8601, UTC; the permission is then denied */
   deadline_at?: string;
   description?: string;
   inbox_item_id?: string;
@@ -657,31 +657,31 @@ export interface PermissionResponseAck {
   payload: Accepted;
 }
 
-/** A process that was ended, or was to be. */
+/** A process that was ended, or could not be. */
 export interface Process {
   pid: number;
-  /** it could not be ended, and may still run */
+  /** it could not be ended, and may still be running */
   left?: boolean;
   name?: string;
-  /** what ended it: `SIGTERM`, `SIGKILL` */
+  /** the signal that ended it: `SIGTERM`, `SIGKILL` */
   signal?: string;
 }
 
-/** One question of possibly several. */
+/** One question of a request, which may have several. */
 export interface Question {
-  /** the key its answer goes back under */
+  /** the key of its answer */
   id: string;
   question: string;
-  /** an answer in own words is welcome; else it is one of the options */
+  /** free text is allowed; otherwise the answer is one of the options */
   free_text?: boolean;
-  /** a word or two to label it */
+  /** a short label */
   header?: string;
   /** several options may be chosen */
   multi?: boolean;
   options?: Array<QuestionOption>;
 }
 
-/** One answer a person may choose. */
+/** One option of a question. */
 export interface QuestionOption {
   label: string;
   description?: string;
@@ -702,13 +702,13 @@ export interface QueueAck {
   payload: Accepted;
 }
 
-/** Input that waits for its turn. */
+/** A message in the queue. */
 export interface QueueItem {
   queue_id: string;
   content: Array<Content>;
   /** the user who sent it */
   by?: string;
-  /** what its sender calls it */
+  /** the sender's own id of the message */
   client_message_id?: string;
   /** ISO 8601, UTC */
   created_at?: string;
@@ -728,31 +728,31 @@ export interface ReplayComplete {
   through: number;
 }
 
-/** The agent asks something. It takes the place of the tool call that asks. */
+/** The agent asks a question. Replaces the tool call that asks. */
 export interface RequestInput {
   /** the tool call's id */
   question_id: string;
   /** the first question */
   question: string;
-  /** the first question's */
+  /** the options of the first question */
   options: Array<QuestionOption>;
-  /** an empty answer is refused */
+  /** an empty answer is rejected */
   required: boolean;
-  /** whatever the agent added */
+  /** additional data of the agent */
   metadata: Record<string, unknown> | null;
   inbox_item_id: string | null;
-  /** ISO 8601, UTC; null: it waits for as long as it takes */
+  /** ISO 8601, UTC; null: no deadline */
   deadline_at: string | null;
-  /** all of them */
+  /** all questions */
   questions: Array<Question>;
   block_id: string;
   message_id: string;
   index: number;
   message_sequence: number;
   tool_name: string;
-  /** that sub-agent's id */
+  /** the id of that sub-agent */
   agent_id?: string;
-  /** assistant.tool_call told the call before: this adds that it asks */
+  /** assistant.tool_call announced the call before; this adds the question */
   announced?: boolean;
   /** the tool call's arguments, as the agent sent them */
   input?: unknown;
@@ -768,7 +768,7 @@ export interface RequestResolved {
   request_id: string;
   outcome: "answered" | "expired" | "cancelled" | (string & {});
   message_sequence: number;
-  /** that sub-agent's id */
+  /** the id of that sub-agent */
   agent_id?: string;
   /** of a question */
   answer?: unknown;
@@ -783,9 +783,9 @@ export interface RequestResolved {
   parent_tool_use_id?: string;
   /** why it was denied, or why it was cancelled */
   reason?: string;
-  /** of a permission: the suggestions that were taken */
+  /** of a permission: the accepted suggestions */
   remembered?: Array<unknown>;
-  /** of a permission: what runs instead of what was shown */
+  /** of a permission: the input that runs instead of the shown one */
   updated_input?: unknown;
 }
 
@@ -814,11 +814,11 @@ export interface RewindAck {
   payload: Accepted;
 }
 
-/** The files that were put back, or would be. */
+/** The files that were restored, or would be. */
 export interface Rewound {
   control: "rewind";
   files: Array<string>;
-  /** that could not be put back */
+  /** files that could not be restored */
   failed?: Array<string>;
 }
 
@@ -1003,7 +1003,7 @@ export interface SetPermissionModeAck {
   payload: Accepted;
 }
 
-/** A slash command: a message that begins with it is one for the agent's program. */
+/** A slash command: a message that begins with it is handled by the agent's program. */
 export interface SlashCommand {
   /** without the slash */
   name: string;
@@ -1011,7 +1011,7 @@ export interface SlashCommand {
   description?: string;
 }
 
-/** All of it, small enough to be sent whole whenever it changes. */
+/** The complete status, small enough to be sent as a whole after every change. */
 export interface Status {
   state: "active" | "streaming" | "waiting_input" | "interrupted" | "error" | (string & {});
   /** a live agent works on turn_id */
@@ -1021,23 +1021,23 @@ export interface Status {
   /** oldest first */
   requests: Array<OpenRequest>;
   background_tasks?: Array<BackgroundTask>;
-  /** absent: it may cost whatever it takes */
+  /** absent: no limit */
   budget?: Budget;
   last_turn?: TurnEnd;
-  /** which turn that was */
+  /** the id of that turn */
   last_turn_id?: number;
-  /** absent: as the agent is used to */
+  /** absent: the agent's default */
   max_thinking_tokens?: number;
   model?: string;
   permission_mode?: string;
-  /** nothing starts until a person continues it */
+  /** no queued message starts until a person releases the queue */
   queue_held?: boolean;
-  /** why it is in this state, where that needs saying */
+  /** why it is in this state, if a reason is known */
   reason?: string;
-  /** empty: it has none any more; absent: as it was told before */
+  /** empty: the title was removed; absent: unchanged */
   title?: string;
   totals?: Totals;
-  /** the turn that runs or waits */
+  /** the turn that is running or suspended */
   turn_id?: number;
 }
 
@@ -1058,13 +1058,13 @@ export interface SystemNews {
   text?: string;
 }
 
-/** Words. */
+/** Text. */
 export interface TextContent {
   type: "text";
   text: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: Blob;
-  /** the sources the words rest on, as the agent gave them */
+  /** the sources of the text, as the agent gave them */
   citations?: Array<unknown>;
 }
 
@@ -1169,34 +1169,34 @@ export interface ToolResult {
   parent_tool_use_id?: string;
 }
 
-/** What a conversation has consumed in all. */
+/** The total usage and cost of a conversation. */
 export interface Totals {
   cache_creation_input_tokens?: number;
   cache_read_input_tokens?: number;
   cost_usd?: number;
-  /** tokens read, without what came from a cache */
+  /** tokens read, without those from a cache */
   input_tokens?: number;
   output_tokens?: number;
 }
 
-/** How a turn ended, and what it took. */
+/** The end of a turn, with its usage and cost. */
 export interface TurnEnd {
   is_error: boolean;
   interrupted: boolean;
   /** the last number in the log when the turn ended */
   after_sequence?: number;
-  /** this turn's */
+  /** cost of this turn */
   cost_usd?: number;
   duration_ms?: number;
-  /** where is_error */
+  /** if is_error */
   error?: TurnError;
-  /** what had started it */
+  /** what started the turn */
   origin?: "user" | "agent" | "resume" | (string & {});
   /** why the model stopped: `end_turn`, `tool_use`, ... */
   stop_reason?: string;
-  /** its result, where one of a certain form was asked for */
+  /** its result, if a certain format was asked for */
   structured_output?: unknown;
-  /** this turn's tokens */
+  /** tokens of this turn */
   usage?: Usage;
 }
 
@@ -1240,13 +1240,13 @@ export interface UnknownFrame {
   data: unknown;
 }
 
-/** Tokens, named as the Messages API names them. A figure the agent did not give is absent. */
+/** Tokens, named as in the Messages API. A figure that the agent did not give is absent. */
 export interface Usage {
   /** tokens written into a prompt cache */
   cache_creation_input_tokens?: number;
   /** tokens read from a prompt cache */
   cache_read_input_tokens?: number;
-  /** tokens read, without what came from a cache */
+  /** tokens read, without those from a cache */
   input_tokens?: number;
   /** tokens written */
   output_tokens?: number;
@@ -1287,7 +1287,7 @@ export interface UserWords {
 export interface Beat {
 }
 
-/** How full is the context, and of what? */
+/** Returns the size of the context and of its parts. */
 export interface ContextUsage {
   control: "context_usage";
 }
@@ -1321,32 +1321,32 @@ export interface Interrupt {
   client_message_id?: string | null;
 }
 
-/** Which slash commands are there? */
+/** Returns the slash commands. */
 export interface ListCommands {
   control: "commands";
 }
 
-/** Which models may be chosen? */
+/** Returns the models that may be chosen. */
 export interface ListModels {
   control: "models";
 }
 
-/** Connect to one of them again. */
+/** Reconnects an MCP server. */
 export interface McpReconnect {
   control: "mcp_reconnect";
-  /** its name, as `mcp_status` says it */
+  /** its name, as in the result of `mcp_status` */
   server: string;
 }
 
-/** How are the MCP servers? */
+/** Returns the status of the MCP servers. */
 export interface McpStatus {
   control: "mcp_status";
 }
 
-/** Switch one of them on or off, in this conversation and for good. */
+/** Switches an MCP server on or off, permanently for this conversation. */
 export interface McpToggle {
   control: "mcp_toggle";
-  /** its name, as `mcp_status` says it */
+  /** its name, as in the result of `mcp_status` */
   server: string;
   enabled: boolean;
 }
@@ -1440,9 +1440,9 @@ export interface SendMessage {
 /** A reference to content that was uploaded to the server before. */
 export interface SentBlob {
   blob_id: string;
-  /** the server always says; a client need not */
+  /** the server always sets it; optional for a client */
   mime_type?: string | null;
-  /** bytes; the server always says, a client need not */
+  /** bytes; the server always sets it, optional for a client */
   size?: number | null;
 }
 
@@ -1473,7 +1473,7 @@ export interface SentText {
   text: string;
   /** the whole text, if `text` is only its beginning */
   blob?: SentBlob | null;
-  /** the sources the words rest on, as the agent gave them */
+  /** the sources of the text, as the agent gave them */
   citations?: Array<unknown> | null;
 }
 
@@ -1506,10 +1506,10 @@ export interface Stop {
   queue?: "clear" | "continue" | "hold";
 }
 
-/** End what works in the background. */
+/** Ends a background task. */
 export interface StopTask {
   control: "stop_task";
-  /** one of the state's `background_tasks` */
+  /** one of the `background_tasks` in the status */
   task_id: string;
 }
 
@@ -1519,7 +1519,7 @@ export interface ThinkingChoice {
   max_thinking_tokens: number | null;
 }
 
-/** A shell command the agent ran by itself. */
+/** A shell command that the agent ran by itself. */
 export interface CommandExecutionBlock {
   type: "command_execution";
   id: string;
@@ -1528,11 +1528,11 @@ export interface CommandExecutionBlock {
   cwd?: string;
   duration_ms?: number;
   exit_code?: number;
-  /** standard output and standard error, as they came */
+  /** standard output and standard error, in order of arrival */
   output?: string;
 }
 
-/** Something went wrong, told in the conversation itself. */
+/** An error, shown in the conversation. */
 export interface ErrorBlock {
   type: "error";
   message: string;
@@ -1549,7 +1549,7 @@ export interface FileChange {
   diff?: string;
 }
 
-/** Files the agent changed. */
+/** Files that the agent changed. */
 export interface FileChangeBlock {
   type: "file_change";
   id: string;
@@ -1557,7 +1557,7 @@ export interface FileChangeBlock {
   status: "completed" | "failed" | "in_progress";
 }
 
-/** A file, named but not included. */
+/** A file, by name, without its content. */
 export interface FileRefBlock {
   type: "file_ref";
   path: string;
@@ -1567,7 +1567,7 @@ export interface FileRefBlock {
   size?: number;
 }
 
-/** A call of a tool on an MCP server, where the agent reports those apart. */
+/** A call of a tool on an MCP server, if the agent reports such calls separately. */
 export interface McpToolCallBlock {
   type: "mcp_tool_call";
   id: string;
@@ -1580,19 +1580,19 @@ export interface McpToolCallBlock {
   result?: unknown;
 }
 
-/** One model's share of a turn. */
+/** The share of one model in a turn. */
 export interface ModelUsage {
   /** tokens written into a prompt cache */
   cache_creation_input_tokens?: number;
   /** tokens read from a prompt cache */
   cache_read_input_tokens?: number;
-  /** what this model cost */
+  /** cost of this model */
   cost_usd?: number;
-  /** tokens read, without what came from a cache */
+  /** tokens read, without those from a cache */
   input_tokens?: number;
   /** tokens written */
   output_tokens?: number;
-  /** searches the model's provider ran */
+  /** searches that the model's provider ran */
   web_search_requests?: number;
 }
 
@@ -1804,7 +1804,7 @@ export interface RpcToolUseBlock {
 /** A delta of a type that this version does not know. */
 export interface RpcUnknownDelta {
   type: "unknown";
-  /** the tag it came with */
+  /** the tag of the object */
   originalType: string;
   /** the whole object */
   data: unknown;
@@ -1813,7 +1813,7 @@ export interface RpcUnknownDelta {
 /** A message of a type that this version does not know. */
 export interface RpcUnknownMessage {
   type: "unknown";
-  /** the tag it came with */
+  /** the tag of the object */
   originalType: string;
   /** the whole object */
   data: unknown;
@@ -1822,7 +1822,7 @@ export interface RpcUnknownMessage {
 /** A stream event of a type that this version does not know. */
 export interface RpcUnknownStreamEvent {
   type: "unknown";
-  /** the tag it came with */
+  /** the tag of the object */
   originalType: string;
   /** the whole object */
   data: unknown;
@@ -1844,14 +1844,14 @@ export interface RpcUserMessage {
   uuid?: string;
 }
 
-/** One line of the agent's plan. */
+/** One item of the agent's plan. */
 export interface TodoItem {
   content: string;
-  /** pending, in_progress, completed, or the agent's own word */
+  /** pending, in_progress, completed, or the agent's own status */
   status: string;
-  /** how to say it while it runs: "Writing tests" */
+  /** its text while it is in progress: "Writing tests" */
   active_form?: string;
-  /** where the agent numbers its tasks */
+  /** if the agent numbers its tasks */
   id?: string;
 }
 
@@ -1862,16 +1862,16 @@ export interface TodoListBlock {
   status: "completed" | "failed" | "in_progress";
 }
 
-/** A block of a kind this version does not know, kept as it came. One shape on every side. */
+/** A block of a kind this version does not know, kept unchanged. */
 export interface UnknownBlock {
   type: "unknown";
-  /** the tag it came with */
+  /** the tag of the object */
   originalType: string;
   /** the whole object */
   data: unknown;
 }
 
-/** A search on the web. */
+/** A web search. */
 export interface WebSearchBlock {
   type: "web_search";
   id: string;
@@ -2233,22 +2233,22 @@ export interface RpcStream {
   turn_id?: number;
 }
 
-/** Something that happened, told between the messages. */
+/** An event between the messages. */
 export interface EventView {
   type: "event";
   id: string;
-  /** frozen: a piece is missing, the whole will come */
+  /** frozen: a piece is missing; the finished block will follow */
   status: "aborted" | "complete" | "frozen" | "streaming";
   /** `system` or `interrupted` */
   name: string;
   data?: unknown;
-  /** of `system`: the agent's word */
+  /** of `system`: the agent's name for it */
   subtype?: string;
   /** for a person */
   text?: string;
 }
 
-/** A message. It keeps its id from its first piece to the end. */
+/** A message. Its id is the same from its first piece to the end. */
 export interface MessageView {
   id: string;
   role: "assistant" | "system" | "user";
@@ -2256,18 +2256,18 @@ export interface MessageView {
   agent_id?: string;
   /** the user who sent it */
   by?: string;
-  /** what its sender calls it */
+  /** the sender's own id of the message */
   client_message_id?: string;
-  /** the API failed and these words say so */
+  /** the API failed and the text says so */
   error?: string;
   model?: string;
-  /** of a user message: whose words these are, if not a person's */
+  /** of a user message: the author, if it is not a person */
   origin?: string;
-  /** the tool call whose sub-agent speaks */
+  /** the tool call that started the speaking sub-agent */
   parent_tool_use_id?: string;
   /** the number of its first entry in the log */
   sequence?: number;
-  /** some block of it still grows */
+  /** at least one block is unfinished */
   streaming?: boolean;
   /** of that entry */
   timestamp?: string;
@@ -2278,49 +2278,49 @@ export interface MessageView {
 export interface OtherView {
   type: "block";
   id: string;
-  /** frozen: a piece is missing, the whole will come */
+  /** frozen: a piece is missing; the finished block will follow */
   status: "aborted" | "complete" | "frozen" | "streaming";
   block: unknown;
   blob?: Blob;
 }
 
-/** What a tool call waited for, or waits for. */
+/** The latest request of a tool call. */
 export interface RequestView {
   request_id: string;
   kind: "question" | "permission" | (string & {});
   answer?: unknown;
-  /** the user who answered, or what ended it */
+  /** the user who answered, or the cause of its end */
   by?: string;
   /** of a permission: allow, deny */
   decision?: string;
-  /** absent: it still waits */
+  /** absent: it is still open */
   outcome?: "answered" | "expired" | "cancelled" | (string & {});
   reason?: string;
-  /** of a permission: what ran instead of what was shown */
+  /** of a permission: the input that ran instead of the shown one */
   updated_input?: unknown;
 }
 
-/** What a tool gave back. */
+/** The result of a tool. */
 export interface ResultView {
   content: unknown;
   is_error: boolean;
-  /** the whole content, where `content` is only its beginning */
+  /** the whole content, if `content` is only its beginning */
   blob?: Blob;
-  /** the tool's structured result, where the agent gives one */
+  /** the tool's structured result, if the agent gives one */
   details?: unknown;
   details_blob?: Blob;
 }
 
-/** Words. */
+/** Text. */
 export interface TextView {
   type: "text";
   id: string;
-  /** frozen: a piece is missing, the whole will come */
+  /** frozen: a piece is missing; the finished block will follow */
   status: "aborted" | "complete" | "frozen" | "streaming";
   text: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: Blob;
-  /** the sources the words rest on */
+  /** the sources of the text */
   citations?: Array<unknown>;
 }
 
@@ -2328,63 +2328,63 @@ export interface TextView {
 export interface ThinkingView {
   type: "thinking";
   id: string;
-  /** frozen: a piece is missing, the whole will come */
+  /** frozen: a piece is missing; the finished block will follow */
   status: "aborted" | "complete" | "frozen" | "streaming";
   text: string;
-  /** the whole text, where `text` is only its beginning */
+  /** the whole text, if `text` is only its beginning */
   blob?: Blob;
-  /** reasoning that may only be handed back, not read */
+  /** encrypted reasoning, to be returned to the model's API unread */
   redacted?: string;
   /** proof of origin */
   signature?: string;
 }
 
-/** A tool's card: the call, what it waits for, what it prints, what it gave back. */
+/** A tool's card: the call, its request, output and result. */
 export interface ToolView {
   type: "tool";
   id: string;
-  /** frozen: a piece is missing, the whole will come */
+  /** frozen: a piece is missing; the finished block will follow */
   status: "aborted" | "complete" | "frozen" | "streaming";
   tool_name: string;
-  /** the arguments, where they are too large to be here */
+  /** the arguments, if they are too large to be inline */
   blob?: Blob;
-  /** while it runs */
+  /** while it is running */
   elapsed_seconds?: number;
   input?: unknown;
-  /** while it streams, or where it is no JSON */
+  /** while it streams, or if it is not JSON */
   input_text?: string;
-  /** what its sub-agent says */
+  /** the messages of its sub-agent */
   messages?: Array<MessageView>;
-  /** what it has printed; gone when the result is there */
+  /** its output so far; absent once the result exists */
   output?: string;
-  /** the latest question or permission about it */
+  /** the latest question or permission of the call */
   request?: RequestView;
-  /** absent: it still runs */
+  /** absent: it is still running */
   result?: ResultView;
   tool_type?: string;
 }
 
-/** A turn that is over. */
+/** A turn that has ended. */
 export interface TurnView {
   turn_id: number;
   end: TurnEnd;
 }
 
-/** Everything on the screen. */
+/** The whole view of a conversation. */
 export interface View {
   messages: Array<MessageView>;
-  /** those that are over, in order */
+  /** ended turns, in order */
   turns: Array<TurnView>;
   /** an entry is missing: connect again with last_sequence = cursor */
   behind?: boolean;
-  /** the number of the last one */
+  /** the number of the last entry */
   cursor?: number;
   epoch?: string;
   /** the number of the first entry shown */
   first?: number;
-  /** the agent's to-do list, as it is now */
+  /** the agent's current to-do list */
   plan?: Array<unknown>;
-  /** absent: not told yet */
+  /** absent: not received yet */
   status?: Status;
   title?: string;
   totals?: Totals;
