@@ -331,7 +331,7 @@ def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
         async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
             client = client_of(server)
             talk = client.conversation(await client.create(options={"delay": 0}))
-            with pytest.raises(TurnwireError, match="Ask inside of `async with`"):
+            with pytest.raises(TurnwireError, match="Send commands inside of `async with`"):
                 await talk.send("too early")
             async with talk:
                 same = [talk.send("hello", "m-1") for _ in range(3)]
@@ -374,7 +374,7 @@ def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
 
 
 def test_a_token_with_the_end_of_its_line_is_refused_at_once() -> None:
-    with pytest.raises(TurnwireError, match="without the end of the line"):
+    with pytest.raises(TurnwireError, match="without the line break"):
         Client("http://127.0.0.1:7410", "tw_1\n")
 
 

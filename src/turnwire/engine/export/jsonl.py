@@ -60,7 +60,7 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     model: str | None = None
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # options of the agent
-    rules: dict[str, Any] = {}  # options of the conversation, see `Options`
+    rules: dict[str, Any] = {}  # options of the conversation
     totals: Totals = Totals()
     max_thinking_tokens: int | None = None
     mcp_off: list[str] = []  # MCP servers that were switched off
