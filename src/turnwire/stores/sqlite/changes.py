@@ -175,7 +175,7 @@ def _check_quota(db: apsw.Cursor, user: str | None, more: int, quota: int) -> No
     """Raises OverQuota if the user's stored bytes would exceed the quota; see table `stored`."""
     kept = 0 if user is None else find_stored(db.connection, user).bytes
     if kept + more > quota:
-        said = f"With these {more:,} bytes the user would have more than {quota:,} stored."
+        said = f"With these {more:,} bytes the user would store more than {quota:,}."
         raise OverQuota(said, kept=kept, quota=quota)
 
 
