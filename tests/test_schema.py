@@ -72,7 +72,7 @@ def test_the_command_prints_and_writes_one_of_them(tmp_path: Path) -> None:
 def test_a_vocabulary_that_there_is_not_is_refused_with_the_names_of_those_there_are() -> None:
     result = CliRunner().invoke(main, ["schema", "v3"])
     assert result.exit_code == 2
-    assert "there is no 'v3'. Name one of blocks, " in result.stderr
+    assert "there is no schema 'v3'. Name one of blocks, " in result.stderr
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

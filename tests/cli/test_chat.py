@@ -506,7 +506,7 @@ class TestWithoutATerminal:
         with server(home):
             ran = start("chat", "--data-dir", home, input=b"permission\n")
             assert ran.returncode == 3
-            assert b"Left open: whether Bash may run." in ran.stdout
+            assert b"Left open: the permission for Bash." in ran.stdout
             (item,) = lines(tell("inbox", "--json"))
             answered = start(
                 "inbox", "--data-dir", home, "answer", item["inbox_item_id"][:8], "--allow"

@@ -476,7 +476,9 @@ def test_a_call_that_was_open_at_the_export_has_a_result_in_the_copy(
     check_copy([*exported[: call + 1], end], tell, tmp_path)
 
 
-@pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
+@pytest.mark.parametrize(
+    ("place", "said"), [("no/file", "no is not a dir"), ("", "is a directory")]
+)
 def test_where_nothing_can_be_written_is_told(
     place: str, said: str, talked: str, tell: Tell, tmp_path: Path
 ) -> None:

@@ -239,9 +239,7 @@ def in_shell(closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
 def test_a_closed_standard_output_is_told_without_a_traceback(command: list[str]) -> None:
     ended = in_shell(">&-", *command, str(TEXT))
     assert ended.returncode == 2
-    assert ended.stderr == (
-        b"turnwire: standard output is closed. Send the output somewhere: > FILE\n"
-    )
+    assert ended.stderr == (b"turnwire: standard output is closed. Redirect it to a file: > FILE\n")
 
 
 def test_a_closed_standard_error_does_not_matter(tmp_path: Path) -> None:
@@ -259,7 +257,7 @@ def test_a_full_disk_is_told_without_a_traceback(start: Start) -> None:
         ended = start("convert", "--to", "events", TEXT, stdout=full)
     assert ended.returncode == 2
     assert ended.stderr == (
-        b"turnwire: cannot write the output: No space left on device. Write it to another place.\n"
+        b"turnwire: cannot write the output: No space left on device. Name another file or disk.\n"
     )
 
 

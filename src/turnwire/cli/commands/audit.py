@@ -33,7 +33,7 @@ def command(*, home: Home, conversation: str | None, after: int, as_json: bool) 
     """Print the audit trail: who did what, and when.
 
     Lists messages, answers, permissions, stops, connections, and tokens created and revoked, the
-    oldest first. Rows of the trail are never changed or removed.
+    oldest first. Rows are only added to the trail.
     """
     try:
         rows = run_async(_rows(home, conversation, after))
