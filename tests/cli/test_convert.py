@@ -151,7 +151,7 @@ BAD = {
     "invalid UTF-8": (b'{"type":"user","message":{"content":"\xff"}}', "UTF-8"),
     "NUL": (b'{"type":"user"\x00}', "not JSON"),
     "100,000 levels": (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
-    "a line cut short": (b'{"type":"user","message":{"con', "breaks off"),
+    "a line cut short": (b'{"type":"user","message":{"con', "cut off"),
     "over the limit": (b'{"type":"user","text":"' + b"x" * 2**20 + b'"}', "over the limit"),
     "over the limit and several chunks": (b"x" * 3_000_000, "3 MiB long"),
 }

@@ -53,8 +53,8 @@ def test_a_call_may_have_no_parameters(params: dict[str, Any]) -> None:
         ({"id": 5}, "INVALID_FORMAT", None, "`id`"),
         ({"id": "1"}, "INVALID_FORMAT", "1", "`method`"),
         ({"id": "1", "methode": "query"}, "INVALID_FORMAT", "1", "`methode` is not known"),
-        ({"id": "srv-1", "method": "query"}, "INVALID_FORMAT", "srv-1", "are the server's"),
-        ({"id": "srv-1"}, "INVALID_FORMAT", "srv-1", "`result`, or an `error`"),
+        ({"id": "srv-1", "method": "query"}, "INVALID_FORMAT", "srv-1", "reserved for the server"),
+        ({"id": "srv-1"}, "INVALID_FORMAT", "srv-1", "`result` or an `error`"),
         ({"id": "1", "method": "fly"}, "UNKNOWN_MESSAGE_TYPE", "1", "queryWithContent"),
         (
             {"id": "1", "method": "query", "params": {}},

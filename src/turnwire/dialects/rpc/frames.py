@@ -243,7 +243,7 @@ def stream_tail(sequence: int | None, turn_id: int | None) -> bytes:
     return number + turn + b"}"
 
 
-# --- decoding -----------------------------------------------------------------------------------
+# --- the client's frames ------------------------------------------------------------------------
 
 
 class Call(Struct, frozen=True, gc=False):

@@ -111,7 +111,7 @@ class GetCapabilities(_Params, frozen=True):
     provider: _NotEmpty | None = None  # absent: of this conversation, else the default
 
 
-# --- messages -----------------------------------------------------------------------------------
+# --- sending messages ---------------------------------------------------------------------------
 
 
 class Query(_Params, frozen=True):

@@ -47,7 +47,7 @@ class _Wish(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
     """A frame or its payload. Rejects unknown fields, so that no misspelt field is ignored."""
 
 
-# --- content ------------------------------------------------------------------------------------
+# --- content of messages ------------------------------------------------------------------------
 
 # The same types as in the server's frames, but they reject unknown fields.
 

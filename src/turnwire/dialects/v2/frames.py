@@ -290,7 +290,7 @@ class ControlAck(Frame, frozen=True, tag="session.control.ack"):
 class UnknownFrame(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
     """A frame of a type that this version does not know. A client ignores it.
 
-    `encode` writes the frame as it was received.
+    `encode` writes it as it came.
     """
 
     @property

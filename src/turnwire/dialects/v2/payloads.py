@@ -87,7 +87,7 @@ class ReplayComplete(_Payload, frozen=True):
     through: int  # the client has the log up to this number
 
 
-# --- content ------------------------------------------------------------------------------------
+# --- blocks and messages ------------------------------------------------------------------------
 
 
 class UserWords(_Payload, frozen=True):
