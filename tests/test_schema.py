@@ -112,7 +112,7 @@ def test_each_type_says_what_it_is(name: str) -> None:
 def test_fields_say_what_the_comments_beside_them_say() -> None:
     events = schemas()["events"]["$defs"]
     own, inherited = (events["TurnFailed"]["properties"][name] for name in ("code", "session_id"))
-    assert own["description"].startswith("the agent's word for it")
+    assert own["description"].startswith("the agent's error code")
     assert inherited["description"] == "the agent's own session"
     claude = schemas()["claude"]["$defs"]
     limit = claude["RateLimitInfo"]["properties"]["resetsAt"]
