@@ -16,7 +16,6 @@ RIDDLES = re.compile(r"\b(nobody|somebody|whoever|anybody|whomever)\b", re.IGNOR
 # Lines that may have such a word, by their file: a part of the line, and why.
 EXCEPTIONS = {
     "docs/server.md": ["belong to `nobody`"],  # a user of the operating system
-    "src/turnwire/agents/claude/questions/question_tools.py": ["whoever shows"],  # Claude reads it
     "src/turnwire/agents/demo/texts.py": ["rivers of small pieces"],  # the demo says it
 }
 

@@ -260,7 +260,7 @@ RpcStreamEventData: TypeAlias = (
 )
 
 
-# --- messages ---------------------------------------------------------------------------------
+# --- the messages -----------------------------------------------------------------------------
 
 
 class _Message(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
