@@ -640,7 +640,7 @@ def test_no_body_is_deeper_than_a_frame_may_be(
         )
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (400, "INVALID_PAYLOAD")
-        assert ("No more than 64 objects and lists" in error["message"]) is is_refused
+        assert ("No more than 64 levels of objects and lists" in error["message"]) is is_refused
 
     play(tmp_path, scene)
 
