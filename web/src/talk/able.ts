@@ -1,4 +1,4 @@
-// What this connection may do: nothing else is offered.
+// The features of this connection: the page offers no others.
 import type { Capabilities } from "@turnwire/client";
 
 export function may(capabilities: Capabilities | undefined, command: string): boolean {

@@ -8,7 +8,7 @@ import { openingOf, type Query } from "./opening.js";
 import type { Transport } from "./transport.js";
 import { Updates } from "./updates.js";
 
-/** What a front end shows. Updated once per frame, and only if something has changed. */
+/** The data for a front end. Updated at most once per frame, and only after a change. */
 export interface TalkSnapshot {
   readonly view: View;
   /**

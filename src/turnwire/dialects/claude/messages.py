@@ -115,7 +115,7 @@ class DeferredToolUse(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What started the turn."""
+    """The source of the turn."""
 
     kind: str | None = None  # `task-notification`, ...
 

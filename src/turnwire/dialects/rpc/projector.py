@@ -21,7 +21,7 @@ __all__ = ["Kind", "Line", "News", "RpcProjector"]
 # The kinds of messages, by which connections filter.
 Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
 
-# What each connection needs for itself: the ids of its streams, and the requests to call for.
+# Events that each connection handles itself: for the ids of its streams and its own calls.
 News: TypeAlias = Opening | h.TurnBegan | h.TurnEnded | h.StateChanged
 
 _NEWS = 400  # approximate bytes of news without a message

@@ -1,4 +1,4 @@
-"""The reply to one message: reads what its turn said and did, and how it ended, from frames."""
+"""The reply to one message: reads the content and the end of its turn from frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What one turn said and did. `end` is None while the turn waits for a person."""
+    """The content and the end of one turn. `end` is None while the turn waits for a person."""
 
     turn_id: int
     end: TurnEnd | None
@@ -60,12 +60,12 @@ class Reply(Struct, frozen=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether the turn failed; `end.error` says why."""
+        """Returns whether the turn failed; `end.error` says why."""
         return self.end is not None and self.end.is_error
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether the turn was stopped before its end."""
+        """Returns whether the turn was interrupted."""
         return self.end is not None and self.end.interrupted
 
     @property

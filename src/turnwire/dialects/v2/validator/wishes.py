@@ -91,7 +91,7 @@ def _waits(wish: c.QueueChange, log: LogCheck) -> bool:
 
 
 def follow(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> None:
-    """What an ack means for the frames to come."""
+    """Applies an accepted command to the expected state of log, queue and requests."""
     match command:
         case c.SendMessage(payload=message):
             if answer.queue_id is not None:
