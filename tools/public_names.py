@@ -61,12 +61,18 @@ def _class(kind: type) -> Iterator[str]:
     ]
     for name, member in members:
         if isinstance(member, property):
-            yield f"- `{name}`: {_first(member.fget)}"
+            yield _line(name, member.fget)
         elif isinstance(member, classmethod | staticmethod) or inspect.isfunction(member):
             bound = getattr(kind, name)
-            yield f"- `{name}{_signature(bound)}`: {_first(bound)}"
+            yield _line(f"{name}{_signature(bound)}", bound)
     if members:
         yield ""
+
+
+def _line(shown: str, member: Any) -> str:
+    """Returns the line of a member. A method without a docstring is one of a port, which has it."""
+    says = _first(member)
+    return f"- `{shown}`: {says}" if says else f"- `{shown}`"
 
 
 def _is_own(kind: type, name: str) -> bool:

@@ -193,7 +193,7 @@ def test_a_text_is_no_picture(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         blob_id = (await _upload(server, "text/html", b"<b>"))["blob_id"]
         talk = await server.service.engine.open(await server.begin(delay=0))
-        with pytest.raises(Refused, match="no picture"):
+        with pytest.raises(Refused, match="is not a picture"):
             await talk.send([ImageContent("image/png", blob=Blob(blob_id, "image/png", 3))])
 
     play(tmp_path, scene, agents={"demo": Seeing()})
