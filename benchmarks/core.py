@@ -68,7 +68,7 @@ from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.sent import Sent
 from turnwire.dialects.v2.view_reducer import ViewReducer
-from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.fanout.channel import Channel
 
 SystemMessages: Any = SystemMessage
@@ -170,7 +170,7 @@ class Live:
     def __init__(self) -> None:
         self._state = Conversation("conversation")
         ids = map("{:032x}".format, itertools.count())
-        self._hearing = Hearing(Channel(self._state), ids.__next__, is_owners=True, modes=())
+        self._hearing = AgentEvents(Channel(self._state), ids.__next__, is_owners=True, modes=())
         self._projector = V2Projector("conversation")
         self._number = 0
         self.size = 0  # bytes that were sent to the client

@@ -11,7 +11,7 @@ from turnwire.core.blocks import TextBlock
 from turnwire.core.conversation.state import Conversation, Turn
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import TurnEnd
-from turnwire.engine.actor.agent_events import Heard, Hearing
+from turnwire.engine.actor.agent_events import AgentEvents, Heard
 from turnwire.engine.fanout.channel import Channel
 
 AT = 1_700_000_000_000
@@ -28,7 +28,7 @@ MESSAGE_ENDS = ev.MessageCompleted(*WHO, "m")
 
 
 def heard(state: Conversation, *events: NormalizedStreamEvent) -> Heard:
-    hearing = Hearing(Channel(state), lambda: "b" * 32, is_owners=True, modes=())
+    hearing = AgentEvents(Channel(state), lambda: "b" * 32, is_owners=True, modes=())
     return hearing.take(state, events, AT)
 
 

@@ -48,7 +48,7 @@ def test_a_stop_ends_every_follower_behind_the_last_news(path: Path) -> None:
             with pytest.raises(FollowAgain):
                 await anext(following[1])
             await asyncio.sleep(0)
-            assert not engine._channels._elsewhere
+            assert not engine._channels._remote
             assert not engine._channels.all()
             with pytest.raises(Refused, match="stopping"):
                 await anext(busy.follow())

@@ -34,7 +34,7 @@ from turnwire.engine.actor.agent_runner import AgentRunner
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.fanout import follow
 from turnwire.engine.fanout.channel import Subscriber
-from turnwire.engine.fanout.remote_follow import Elsewhere
+from turnwire.engine.fanout.remote_follow import RemoteFollow
 from turnwire.ports import Claim, Commit
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
@@ -100,7 +100,7 @@ def subscribes_late() -> None:
 
 def trusts_the_bus() -> None:
     """Who follows from elsewhere looks at the log only if the bus says so."""
-    Elsewhere._tick = lambda self: None  # type: ignore[method-assign]
+    RemoteFollow._tick = lambda self: None  # type: ignore[method-assign]
 
 
 def ignores_the_epoch() -> None:

@@ -40,7 +40,7 @@ from turnwire.engine.fanout.presence import Connections
 from turnwire.engine.fanout.remote_follow import hint
 from turnwire.engine.ownership.claims import Claims
 from turnwire.engine.ownership.owners import owner_name
-from turnwire.engine.ownership.recovery import LeftBehind
+from turnwire.engine.ownership.recovery import Recovery
 from turnwire.engine.ownership.registry import Ownership
 from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
@@ -107,9 +107,7 @@ class Engine:
             self._background,
             self._revive,
         )
-        self._left_behind = LeftBehind(
-            store, self.clock, recheck, self._ownership, self._background
-        )
+        self._recovery = Recovery(store, self.clock, recheck, self._ownership, self._background)
         self._connections = Connections(store, self.clock, self.owner, lease, self._background.run)
         self._following = Following(
             store,
@@ -136,13 +134,13 @@ class Engine:
 
     async def start(self) -> None:
         """Recovers the conversations that a crash has left, and watches for more of them."""
-        await self._left_behind.recover()
+        await self._recovery.recover()
         self._background.run(self._connections.forget_the_dead())
-        self._left_behind.watch()
+        self._recovery.watch()
 
     async def stop(self) -> None:
         """Ends every agent and writes the end of its turn into the log."""
-        self._left_behind.stop()
+        self._recovery.stop()
         await self._ownership.stop()
         await self._following.stop()
         await self._background.done()

@@ -14,7 +14,7 @@ from turnwire.core.status import Capabilities, Limits
 from turnwire.core.times import iso, ms_of
 from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.projector import V2Projector
-from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.fanout.channel import Channel
 
 __all__ = ["Recording"]
@@ -50,7 +50,7 @@ class Recording:
         self._state = Conversation(conversation_id)
         self._channel = Channel(self._state)
         self._projector = V2Projector(conversation_id)
-        self._hearing = Hearing(
+        self._hearing = AgentEvents(
             self._channel,
             lambda: trace_of(self._state.turns + 1),
             is_owners=True,

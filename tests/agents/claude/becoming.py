@@ -22,7 +22,7 @@ from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcBridge
 from turnwire.dialects.v2.projector import V2Projector
-from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.fanout.channel import Channel
 from turnwire.stores.entry_row import message_type
 
@@ -52,7 +52,7 @@ def becomes(line: Line, *before: Line) -> Becomes:
     said = Said(at=_AT, content=[TextContent("hi")], queue_id="q", trace_id="t")
     state, _ = step(Conversation("talk"), said)
     adapter = ClaudeStreamAdapter()
-    hearing = Hearing(Channel(state), lambda: "id", is_owners=True, modes=MODES)
+    hearing = AgentEvents(Channel(state), lambda: "id", is_owners=True, modes=MODES)
     ui, bridge = UiStreamAdapter(), RpcBridge(tool_progress="output_delta", system=True)
     found = Becomes([], [], [])
     for each in (_INIT, *before, line):

@@ -39,7 +39,7 @@ from turnwire.dialects.rpc import messages as r
 from turnwire.dialects.rpc.entries import end_of_turn, message_of
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.dialects.v2.projector import V2Projector
-from turnwire.engine.actor.agent_events import Hearing
+from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.fanout.channel import Channel
 
 AT: Any = {"run_id": "conv-1:1", "timestamp": "2026-01-01T12:00:00.000Z"}
@@ -68,7 +68,7 @@ def with_part(part: Any, role: Any = "assistant", **meta: Any) -> Message:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_the_log_alone_shows_everything(path: Path) -> None:
     state = Conversation("conv-1")
-    hearing = Hearing(Channel(state), lambda: "0" * 32, is_owners=True, modes=[])
+    hearing = AgentEvents(Channel(state), lambda: "0" * 32, is_owners=True, modes=[])
     happened: list[h.Happening] = []
     for event in events_of(path.read_bytes().splitlines()):
         heard = hearing.take(state, [event], 1_700_000_000_000)

@@ -163,7 +163,7 @@ export const en = {
   planDone: (done: number, all: number) => `${done} of ${all} done`,
   stoppedBecause: {
     user: "Stopped",
-    disconnect: "Stopped: nobody was here any more",
+    disconnect: "Stopped: no client was connected any more",
     agent: "The agent stopped by itself",
     agent_lost: "Stopped: the agent's process ended",
     server_restart: "Stopped: the server was restarted",
@@ -219,7 +219,7 @@ export const en = {
   deletedTitle: "This conversation was deleted",
   deletedHint: "It is gone for good, with all that was said in it.",
   goneTitle: "There is nothing here",
-  goneHint: "There is no such conversation: it was deleted, or it is somebody else's.",
+  goneHint: "There is no such conversation: it was deleted, or it belongs to another person.",
   plan: "Plan",
   background: "In the background",
   stopTask: (about: string) => `Stop: ${about}`,
@@ -365,7 +365,7 @@ export const en = {
   timeLeft: (time: string) => `${time} left`,
   further: (n: number) => (n === 1 ? "1 more after this" : `${n} more after this`),
   refused: {
-    DUPLICATE_INPUT_RESPONSE: "Somebody else has answered already.",
+    DUPLICATE_INPUT_RESPONSE: "Another person has answered already.",
     INPUT_TIMEOUT: "It is too late: the time to answer is over.",
     CONVERSATION_INTERRUPTED: "It was taken back in the meantime.",
     NO_PENDING_INPUT: "Nothing waits for an answer any more.",

@@ -26,7 +26,7 @@ from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.actor.agent_events import Heard, Hearing
+from turnwire.engine.actor.agent_events import AgentEvents, Heard
 from turnwire.engine.actor.agent_runner import AgentRunner
 from turnwire.engine.actor.budget import NO_LIMIT, Allowance, UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask, Controls, accept, refuse
@@ -105,7 +105,7 @@ class Actor:
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
-        self._hearing = Hearing(
+        self._hearing = AgentEvents(
             channel,
             new_id,
             is_owners=row.user is None,

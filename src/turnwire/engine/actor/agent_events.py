@@ -24,7 +24,7 @@ from turnwire.core.text import writable
 from turnwire.core.times import iso
 from turnwire.engine.fanout.channel import Channel
 
-__all__ = ["Heard", "Hearing"]
+__all__ = ["AgentEvents", "Heard"]
 
 # While a turn runs, these events change only partials, so they need no step.
 _GROWS = frozenset(
@@ -48,7 +48,7 @@ class Heard(Struct):
     effects: list[e.Effects]
 
 
-class Hearing:
+class AgentEvents:
     """Handles the events of a conversation's agent."""
 
     def __init__(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from turnwire.engine.fanout.channel import Channel
-from turnwire.engine.fanout.remote_follow import Elsewhere
+from turnwire.engine.fanout.remote_follow import RemoteFollow
 from turnwire.ports import Bus, Clock, ConversationRow, Store
 
 __all__ = ["Channels"]
@@ -21,7 +21,7 @@ class Channels:
         self._clock = clock
         self._recheck = recheck
         self._channels: dict[str, Channel] = {}
-        self._elsewhere: dict[str, Elsewhere] = {}
+        self._remote: dict[str, RemoteFollow] = {}
 
     def get(self, conversation_id: str) -> Channel | None:
         """Returns the channel of a conversation. Returns None if it has none."""
@@ -38,11 +38,11 @@ class Channels:
         """Returns all channels."""
         return list(self._channels.values())
 
-    def look_elsewhere(self, channel: Channel, is_ours: Callable[[], bool]) -> None:
+    def follow_remote(self, channel: Channel, is_ours: Callable[[], bool]) -> None:
         """Replays what other processes write, while this process does not run the conversation."""
         name = channel.state.conversation_id
-        if name not in self._elsewhere:
-            self._elsewhere[name] = Elsewhere(
+        if name not in self._remote:
+            self._remote[name] = RemoteFollow(
                 channel,
                 store=self._store,
                 bus=self._bus,
@@ -53,13 +53,13 @@ class Channels:
 
     def stop_looking(self, conversation_id: str) -> None:
         """Stops the replays, because the channel has no followers."""
-        elsewhere = self._elsewhere.pop(conversation_id, None)
+        elsewhere = self._remote.pop(conversation_id, None)
         if elsewhere is not None:
             elsewhere.close()
 
     def forget(self, conversation_id: str) -> None:
         """Drops a channel. The next follower gets a new one."""
         self._channels.pop(conversation_id, None)
-        elsewhere = self._elsewhere.pop(conversation_id, None)
+        elsewhere = self._remote.pop(conversation_id, None)
         if elsewhere is not None:  # it may be the caller
             asyncio.get_running_loop().call_soon(elsewhere.close)

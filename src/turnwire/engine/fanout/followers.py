@@ -132,7 +132,7 @@ class Following:
         actor = self._ownership.alive.get(name)
         if actor is not None and not channel.is_followed:
             actor.post(i.Came(at=self._clock.now()))
-        self._channels.look_elsewhere(channel, partial(self._ownership.is_ours, name))
+        self._channels.follow_remote(channel, partial(self._ownership.is_ours, name))
         return channel
 
     async def _read(self, conversation_id: str) -> ConversationRow:

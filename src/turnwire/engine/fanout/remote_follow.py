@@ -15,7 +15,7 @@ from turnwire.engine.fanout.channel import Channel
 from turnwire.engine.fanout.log_pages import kept_since
 from turnwire.ports import Bus, Clock, ConversationRow, Damaged, StorageUnavailable, Store, Timer
 
-__all__ = ["Elsewhere", "catch_up", "hint"]
+__all__ = ["RemoteFollow", "catch_up", "hint"]
 
 
 def hint(bus: Bus, conversation_id: str, head: int) -> None:
@@ -44,7 +44,7 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
         reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
-class Elsewhere:
+class RemoteFollow:
     """Reads the log of another owner at every hint, and at regular intervals."""
 
     def __init__(

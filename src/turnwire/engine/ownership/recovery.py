@@ -11,13 +11,13 @@ from turnwire.core.error_codes import Refused
 from turnwire.engine.ownership.registry import Ownership
 from turnwire.ports import Clock, Damaged, Owned, StorageUnavailable, Store, Timer
 
-__all__ = ["LeftBehind"]
+__all__ = ["Recovery"]
 
 _log = logging.getLogger("turnwire")
 _TOGETHER = 100  # conversations that are recovered at once
 
 
-class LeftBehind:
+class Recovery:
     """Conversations whose owner has died."""
 
     def __init__(
