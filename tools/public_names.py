@@ -71,7 +71,7 @@ def _class(kind: type) -> Iterator[str]:
 
 def _line(shown: str, member: Any) -> str:
     """Returns the line of a member. A method without a docstring is one of a port, which has it."""
-    says = _first(member)
+    says = _in_one_line(member)
     return f"- `{shown}`: {says}" if says else f"- `{shown}`"
 
 
@@ -107,6 +107,6 @@ def _text(value: Any) -> str:
     return inspect.getdoc(value) or ""
 
 
-def _first(value: Any) -> str:
-    """Returns the first paragraph of a docstring in one line."""
-    return " ".join(_text(value).partition("\n\n")[0].split())
+def _in_one_line(value: Any) -> str:
+    """Returns a docstring in one line."""
+    return " ".join(_text(value).split())

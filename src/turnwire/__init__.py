@@ -23,9 +23,10 @@ from turnwire.lazy import fetcher
 if TYPE_CHECKING:
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
-    from turnwire.client import Client
+    from turnwire.client import Client, Closed
     from turnwire.core.error_codes import Refused
     from turnwire.core.events import NormalizedStreamEvent
+    from turnwire.core.status import OpenRequest, Status, TurnEnd
     from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
     from turnwire.dialects.claude import ClaudeStreamAdapter
     from turnwire.dialects.rpc import RpcBridge, RpcMessage
@@ -42,18 +43,22 @@ __all__ = [
     "ClaudeAgent",
     "ClaudeStreamAdapter",
     "Client",
+    "Closed",
     "DemoAgent",
     "Engine",
     "EngineSettings",
     "NormalizedStreamEvent",
+    "OpenRequest",
     "Refused",
     "Reply",
     "RpcBridge",
     "RpcMessage",
     "Settings",
     "SqliteStore",
+    "Status",
     "Talk",
     "ToolUse",
+    "TurnEnd",
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
@@ -69,18 +74,22 @@ _HOME = {
     "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
     "Client": "turnwire.client",
+    "Closed": "turnwire.client",
     "DemoAgent": "turnwire.agents.demo",
     "Engine": "turnwire.engine",
     "EngineSettings": "turnwire.engine",
     "NormalizedStreamEvent": "turnwire.core.events",
+    "OpenRequest": "turnwire.core.status",
     "Refused": "turnwire.core.error_codes",
     "Reply": "turnwire.dialects.v2.reply",
     "RpcBridge": "turnwire.dialects.rpc",
     "RpcMessage": "turnwire.dialects.rpc",
     "Settings": "turnwire.settings",
     "SqliteStore": "turnwire.stores.sqlite",
+    "Status": "turnwire.core.status",
     "Talk": "turnwire.engine",
     "ToolUse": "turnwire.dialects.v2.reply",
+    "TurnEnd": "turnwire.core.status",
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",

@@ -53,7 +53,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     data_dir: str = ""  # directory of the conversations; empty: this user's data directory
     host: str = "127.0.0.1"  # the address to listen on
     port: int = 7410  # 0: any free port
-    public_url: str = ""  # the URL that people open, if there is a proxy: see `server.public`
+    public_url: str = (
+        ""  # the URL that people open, if there is a proxy: see `server.access.public`
+    )
     # Access.
     hosts: list[str] = []  # host names of this server, in addition to those of its address
     origins: list[str] = []  # origins of other sites that may use it: `https://app.example`

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, Self, cast
 from urllib.parse import urlencode
 
@@ -24,7 +24,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.close_codes import CLOSE_CODES, may_reconnect
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.reply import Reply, ReplyReader
+from turnwire.dialects.v2.reply import OnRequest, Reply, ReplyReader, call_for_requests
 from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.errors import TurnwireError
 
@@ -33,6 +33,7 @@ __all__ = ["ClientConversation", "Closed", "Line", "refusal"]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts to connect
 _LASTED = 5.0  # seconds after which a connection resets the pause
 _WAITING = 10_000  # frames that may wait to be read; then the socket is not read (backpressure)
+_WAITING_REPLIES = 100  # replies without an end that `wait` can still be called with
 
 
 class Line(Struct, frozen=True):
@@ -66,12 +67,12 @@ class _Asked:
 
     def __init__(self, reader: ReplyReader) -> None:
         self.replies: asyncio.Queue[Reply | Exception] = asyncio.Queue()
-        self._reader = reader
+        self.reader = reader
 
     def feed(self, frame: f.ServerFrame) -> None:
         """Reads a frame, and queues the reply if the frame completes one."""
         try:
-            reply = self._reader.feed(frame)
+            reply = self.reader.feed(frame)
         except TurnwireError as removed:
             self.replies.put_nowait(removed)
         else:
@@ -115,6 +116,7 @@ class ClientConversation:
         self._wanted = asyncio.Event()  # set when a frame was taken, or a command was sent
         self._asked: dict[str | int, _Asked] = {}  # what `ask` waits for, by message id or turn id
         self._loops = 0  # running iterations over this conversation
+        self._asking = 0  # calls of `ask` and `wait` that wait for a reply
         self._reducer = ViewReducer(cursor=last_sequence, epoch=epoch)
         self._ended: set[int] = set()  # turns whose end was received
         self._last_error: p.ErrorPayload | None = None
@@ -186,20 +188,24 @@ class ClientConversation:
         return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
 
     async def ask(
-        self, content: str | list[c.SentContent], client_message_id: str | None = None
+        self, content: str | list[c.SentContent], *, on_request: OnRequest | None = None
     ) -> Reply:
         """Sends a message and waits for the end of its turn.
 
-        If the turn waits for a person, the reply has no `end`: reply to its `requests`, then call
-        `wait`. An iteration over the conversation at the same time gets all frames as well.
+        `on_request` is called with each question and permission of the turn, and has to reply with
+        `answer` or `decide`: the turn waits for that. Without `on_request`, the reply to such a turn
+        has no `end`: reply to its `requests`, then call `wait`.
+        An iteration over the conversation at the same time gets all frames as well.
         """
-        own_id = client_message_id or str(uuid.uuid4())
-        asked = self._asked[own_id] = _Asked(ReplyReader(own_id, after=self.cursor))
-        try:
-            await self.send(content, own_id)
-            return await self._next_reply(asked)
-        finally:
-            del self._asked[own_id]
+        own_id = str(uuid.uuid4())
+        with self._reading_replies():
+            asked = self._asked[own_id] = _Asked(ReplyReader(own_id, after=self.cursor))
+            try:
+                await self.send(content, own_id)
+                reply = await self._next_reply(asked)
+            finally:
+                del self._asked[own_id]
+            return await call_for_requests(reply, on_request, self.wait)
 
     async def wait(self, reply: Reply) -> Reply:
         """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
@@ -210,17 +216,32 @@ class ClientConversation:
             raise TurnwireError(
                 "This conversation does not wait for this reply. Pass a reply of its `ask`."
             )
-        return await self._next_reply(asked)
+        with self._reading_replies():
+            return await self._next_reply(asked)
+
+    @contextmanager
+    def _reading_replies(self) -> Iterator[None]:
+        """The frames go to the reply: they are read on, and not kept unless an iteration runs."""
+        self._asking += 1
+        self._wanted.set()
+        try:
+            yield
+        finally:
+            self._asking -= 1
 
     async def _next_reply(self, asked: _Asked) -> Reply:
         """Returns the next reply. If its turn goes on, later replies are collected until `wait`."""
+        if self._closed is not None and asked.replies.empty():
+            raise self._closed
         reply = await asked.replies.get()
         if isinstance(reply, Exception):
             raise reply
+        self._asked.pop(reply.turn_id, None)
         if reply.end is None:
             self._asked[reply.turn_id] = asked
-        else:
-            self._asked.pop(reply.turn_id, None)
+            waiting = [key for key in self._asked if isinstance(key, int)]
+            for turn_id in waiting[:-_WAITING_REPLIES]:
+                del self._asked[turn_id]
         return reply
 
     async def answer(
@@ -431,7 +452,7 @@ class ClientConversation:
                     return True  # it was received before
         for asked in {id(each): each for each in self._asked.values()}.values():
             asked.feed(frame)
-        if self._asked and not self._loops:
+        if self._asking and not self._loops:
             return True  # a program that only uses `ask` does not read the queue
         self._frames.put_nowait(frame)
         await self._until_wanted()
@@ -442,11 +463,19 @@ class ClientConversation:
 
         Goes on if an answer or the end of the replay is still to come: it may be in a later frame.
         """
-        while self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set():
+        while (
+            self._frames.qsize() >= _WAITING
+            and not self._unanswered
+            and not self._asking
+            and self.connected.is_set()
+        ):
             self._wanted.clear()
             await self._wanted.wait()
 
     def _accepted(self, ack: p.Accepted) -> None:
+        asked = self._asked.get(ack.client_message_id or "")
+        if asked is not None:
+            asked.reader.acknowledged(ack.turn_id, ack.queue_id)
         waiting = self._unanswered.get(ack.client_message_id or "")
         if waiting is not None and not waiting[1].done():
             waiting[1].set_result(ack)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,9 +15,9 @@ from turnwire.core.controls import AgentControl, RewindFiles, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta, split_run_id
-from turnwire.core.status import OpenRequest, Status
+from turnwire.core.status import Status
 from turnwire.dialects.v2.frames import Frame
-from turnwire.dialects.v2.reply import Reply, ReplyReader
+from turnwire.dialects.v2.reply import OnRequest, Reply, ReplyReader, call_for_requests
 from turnwire.engine.actor.commands import Answer
 from turnwire.engine.actor.pictures import completed
 from turnwire.engine.actor.shared_answers import is_shared
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Talk"]
 
+_PAUSE = 0.05  # seconds before a reply is followed again
 _DEFAULT = "default"  # in the list of models: the agent can choose the model itself
 
 
@@ -87,29 +89,23 @@ class Talk:
         self,
         content: str | list[Content],
         *,
-        on_request: Callable[[OpenRequest], Awaitable[object]] | None = None,
+        on_request: OnRequest | None = None,
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Reply:
         """Sends a message and waits for the end of its turn.
 
-        `on_request` is called with each question and permission of the turn; it should reply with
-        `answer` or `decide`. Without it, the reply to such a turn has no `end`: reply to its
-        `requests`, then call `wait`.
+        `on_request` is called with each question and permission of the turn, and has to reply with
+        `answer` or `decide`: the turn waits for that. Without `on_request`, the reply to such a turn
+        has no `end`: reply to its `requests`, then call `wait`.
         """
         row = await self._engine.open(self.id)
         own_id = client_message_id or self._engine.new_id()
-        reader = ReplyReader(own_id, after=row.row.head)
-        await self.send(content, user=user, client_message_id=own_id)
-        reply = await self._read(reader)
-        told: set[str] = set()
-        while on_request is not None and reply.end is None:
-            for request in reply.requests:
-                if request.request_id not in told:
-                    told.add(request.request_id)
-                    await on_request(request)
-            reply = await self.wait(reply)
-        return reply
+        sent = await self.send(content, user=user, client_message_id=own_id)
+        # A message that was sent before has its turn anywhere in the log.
+        reader = ReplyReader(own_id, after=0 if sent.duplicate else row.row.head)
+        reader.acknowledged(sent.ack.turn_id, sent.ack.queue_id)
+        return await call_for_requests(await self._read(reader), on_request, self.wait)
 
     async def wait(self, reply: Reply) -> Reply:
         """Waits until the turn of a reply has ended or needs another answer. Returns its reply."""
@@ -123,6 +119,7 @@ class Talk:
                         reply = reader.feed(frame)
                         if reply is not None:
                             return reply
+            await asyncio.sleep(_PAUSE)
 
     async def answer(
         self,

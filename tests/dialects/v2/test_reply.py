@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from turnwire.core.content import TextContent
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, QueueItem, Status, TurnEnd
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.reply import Reply, ReplyReader, ToolUse
-from turnwire.errors import TurnwireError
+from turnwire.dialects.v2.reply import Reply, ReplyReader, ToolUse, call_for_requests
 
 OWN = "own"
 AT = "2026-01-01T12:00:00.000Z"
@@ -139,5 +140,53 @@ def test_a_message_that_is_removed_from_the_queue_has_no_reply() -> None:
     reader = ReplyReader(OWN, after=0)
     assert reader.feed(state()) is None  # before it is in the queue
     assert reader.feed(state(queue=[item])) is None
-    with pytest.raises(TurnwireError, match="removed from the queue"):
+    with pytest.raises(Refused, match="removed from the queue"):
         reader.feed(state())
+
+
+def test_a_queued_message_that_was_removed_before_a_state_came_has_no_reply() -> None:
+    reader = ReplyReader(OWN, after=0)
+    reader.acknowledged(None, "q1")
+    with pytest.raises(Refused, match="removed from the queue"):
+        reader.feed(state())
+
+
+def test_the_answer_to_the_message_names_its_turn() -> None:
+    reader = ReplyReader(OWN, after=5)
+    reader.acknowledged(7, None)
+    reader.acknowledged(8, None)  # the first counts
+    reply = reader.feed(complete())
+    assert reply is not None
+    assert reply.turn_id == 7
+
+
+@pytest.mark.parametrize(("reason", "kept"), [("tail", "One.\n\nTwo."), ("epoch", "Two.")])
+def test_after_a_reset_numbers_begin_anew(reason: str, kept: str) -> None:
+    reset = frame(f.SessionReset, p.Reset(reason, "e2", 1), None)
+    assert read(said(4), text(5, "One."), reset, text(1, "Two."), complete()).text == kept
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_is_called_once_with_each_request(is_async: bool) -> None:
+    asked: list[str] = []
+
+    def plain(request: OpenRequest) -> None:
+        asked.append(request.request_id)
+
+    async def later(request: OpenRequest) -> None:
+        plain(request)
+
+    replies = [[question("q"), question("r")], [question("r")]]
+
+    async def wait(reply: Reply) -> Reply:
+        left = replies.pop(0) if replies else []
+        return Reply(7, None if left else END, left, [], 0)
+
+    async def run() -> None:
+        waits = Reply(7, None, [question("q")], [], 0)
+        reply = await call_for_requests(waits, later if is_async else plain, wait)
+        assert reply.end == END
+        assert await call_for_requests(waits, None, wait) is waits
+
+    asyncio.run(run())
+    assert asked == ["q", "r"]

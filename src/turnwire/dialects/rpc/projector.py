@@ -45,7 +45,7 @@ class Line:
         self.turn_id = turn_id  # the turn of the stream that gets it
         self.number = number  # the number of its entry
         self.news = news
-        self.holders = 0  # the clients whose queue holds this line: see `server.backlog`
+        self.holders = 0  # the clients whose queue holds this line: see `server.sockets.backlog`
         self._written: bytes | None = None
 
     @property

@@ -133,6 +133,8 @@ class QueueChange(_Wish, frozen=True):
     before: str | None = None  # move: the message to move it before; absent: move it to the end
 
     def __post_init__(self) -> None:
+        if self.action not in _FIELDS:  # a program may say anything
+            raise ValueError(f"there is no action {self.action}; use one of: {', '.join(_FIELDS)}")
         needed, allowed = _FIELDS[self.action]
         for name in ("queue_id", "content", "before"):
             if getattr(self, name) is not None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from msgspec import Struct, structs
 
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import frames as f
-from turnwire.errors import TurnwireError
+from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["Reply", "ReplyReader", "ToolUse"]
+__all__ = ["OnRequest", "Reply", "ReplyReader", "ToolUse", "call_for_requests"]
 
 
 class ToolUse(Struct, frozen=True):
@@ -104,15 +106,24 @@ class ReplyReader:
         reader._told = {request.request_id for request in reply.requests}
         return reader
 
+    def acknowledged(self, turn_id: int | None, queue_id: str | None) -> None:
+        """Takes the answer to the message: the turn that it began, or its place in the queue."""
+        if self._turn_id is None:
+            self._turn_id = turn_id
+            self._is_queued = queue_id is not None
+
     def feed(self, frame: f.Frame | f.UnknownFrame) -> Reply | None:
         """Takes a frame. Returns the reply when the turn has ended or waits for a person.
 
-        Raises TurnwireError if the message was removed from the queue, because its turn never
+        Raises Refused if the message was removed from the queue, because its turn never
         starts.
         """
         if isinstance(frame, f.MessageReplay):
             frame = frame.payload.event
         if isinstance(frame, f.UnknownFrame):
+            return None
+        if isinstance(frame, f.SessionReset):
+            self._reset(frame.payload)
             return None
         payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
         number = getattr(payload, "message_sequence", None)
@@ -133,6 +144,12 @@ class ReplyReader:
             self._frames.append(frame)
         return None
 
+    def _reset(self, reset: p.Reset) -> None:
+        """The log is another one, or was not sent whole: numbers begin anew."""
+        self.cursor = reset.first - 1
+        if reset.reason != "tail":
+            self._frames = []
+
     def _find_turn(self, frame: f.Frame) -> None:
         match frame:
             case f.UserMessage(payload=payload) | f.TurnStarted(payload=payload):
@@ -149,7 +166,10 @@ class ReplyReader:
                 item.client_message_id == self._client_message_id for item in status.queue
             )
             if was_queued and not self._is_queued:
-                raise TurnwireError("The message was removed from the queue. Send it again.")
+                raise Refused(
+                    "QUEUE_ITEM_NOT_FOUND",
+                    "The message was removed from the queue before its turn began.",
+                )
             return None
         own = [request for request in status.requests if request.turn_id == self._turn_id]
         ids = {request.request_id for request in own}
@@ -161,3 +181,23 @@ class ReplyReader:
     def _reply(self, end: TurnEnd | None, requests: list[OpenRequest]) -> Reply:
         assert self._turn_id is not None
         return Reply(self._turn_id, end, requests, list(self._frames), self.cursor)
+
+
+# Replies to a question or a permission, with the conversation's `answer` or `decide`.
+OnRequest: TypeAlias = Callable[[OpenRequest], Awaitable[object] | object]
+
+
+async def call_for_requests(
+    reply: Reply, on_request: OnRequest | None, wait: Callable[[Reply], Awaitable[Reply]]
+) -> Reply:
+    """Calls `on_request` once with each request of the turn. Returns the reply with its end."""
+    told: set[str] = set()
+    while on_request is not None and reply.end is None:
+        for request in reply.requests:
+            if request.request_id not in told:
+                told.add(request.request_id)
+                came = on_request(request)
+                if isinstance(came, Awaitable):
+                    await came
+        reply = await wait(reply)
+    return reply

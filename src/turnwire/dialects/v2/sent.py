@@ -19,7 +19,7 @@ class Sent:
     __slots__ = ("_encoded", "_size", "frame", "holders", "number")
 
     def __init__(self, frame: f.Frame) -> None:
-        self.holders = 0  # the clients whose queue holds this frame: see `server.backlog`
+        self.holders = 0  # the clients whose queue holds this frame: see `server.sockets.backlog`
         payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
         self.frame = frame
         # The number of the entry that the frame carries or replays.

@@ -243,8 +243,11 @@ class Actor:
                 await self._make_true(item)
             else:
                 if isinstance(item, i.AgentLost):
-                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
-                    item = structs.replace(item, unsent=self._runner.begin_again())
+                    try:
+                        await self._hear(self._hearing.silence(self.state, item.at), item.at)
+                    finally:  # or the runner would wait for ever
+                        unsent = self._runner.begin_again()
+                    item = structs.replace(item, unsent=unsent)
                 await self._carry_out(item)
         except Fenced:
             raise

@@ -237,8 +237,13 @@ class Ownership:
                 await over.wait()
             finally:
                 cancel()
-            pause = self._claims.lease // (4 if await self._renew_in_time() else 20)
-            self.notice_epoch()
+            pause = self._claims.lease // 20
+            try:
+                if await self._renew_in_time():
+                    pause = self._claims.lease // 4
+                self.notice_epoch()
+            except Exception:  # a defect must not end the renewals of all conversations
+                _log.exception("The leases could not be renewed.")
         self._keeper = None
 
     async def _renew_in_time(self) -> bool:
