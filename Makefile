@@ -50,7 +50,7 @@ help: ## list the targets
 run: .venv/base.stamp ## serve the page, with the demo agent if no other is ready (ARGS="--port 8000")
 	@exec $(BIN)/turnwire serve $(ARGS)
 
-# Each time, not once: it also mends what somebody else has installed there.
+# Each time, not once: it also replaces other versions that were installed there.
 claude: .venv/base.stamp ## install what the agent claude needs; then `make run` talks to Claude Code
 	@$(INSTALL) --require-hashes -r requirements/claude.txt
 	@echo "Installed. It also needs a credential: see docs/agents/claude.md"

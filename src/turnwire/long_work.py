@@ -4,8 +4,6 @@ Replays, exports and listings process thousands of entries. Each has a `LongWork
 between two entries whether its slice is over. All long work of a loop shares one queue. One job
 runs for one slice. Then the loop runs a few iterations without long work, and the next job in the
 queue runs. So the delay for other clients does not grow with the number of replays.
-While the loop has no other work, slices are longer: the pauses between them would take more time
-than the work.
 """
 
 from __future__ import annotations
@@ -23,9 +21,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE = 0.0001  # seconds that long work may take between two iterations of the loop
-_LONGEST_SLICE = 0.0005  # the same while nothing else runs on the loop
-_QUIET = 0.00006  # seconds for two iterations of a loop on which nothing else runs
-_QUIET_TIMES = 10  # pauses in a row after which the loop counts as quiet
 # Iterations of the loop between two slices: enough for a request, from its bytes to its answer.
 _TURNS = 3
 _READING = 1  # pages read concurrently for long work: other reads find a free thread
@@ -36,9 +31,6 @@ class _Queue:
 
     def __init__(self) -> None:
         self.reading = asyncio.Semaphore(_READING)
-        self.slice = SLICE
-        self._quiet = 0  # pauses in a row in which nothing else ran
-        self._paused = 0.0  # when the pause began
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_taken = False  # long work is running, or ran in one of the last iterations
 
@@ -59,13 +51,9 @@ class _Queue:
         Gives the next slice after `left` more iterations.
         """
         loop = asyncio.get_running_loop()
-        if left == _TURNS:
-            self._paused = perf_counter()
         if left > 1:
             loop.call_soon(self._turn, left - 1)
             return
-        self._quiet = self._quiet + 1 if perf_counter() - self._paused < _QUIET else 0
-        self.slice = SLICE if self._quiet < _QUIET_TIMES else _LONGEST_SLICE
         while self._waiting:
             first = self._waiting.popleft()
             if not first.done():  # otherwise it was cancelled
@@ -96,11 +84,6 @@ class LongWork:
         self._until = 0.0
 
     @property
-    def slice(self) -> float:
-        """The length of a slice at this moment, in seconds."""
-        return self._queue.slice
-
-    @property
     def is_due(self) -> bool:
         """Returns whether the slice is over. Also true before the first slice."""
         return perf_counter() >= self._until
@@ -108,7 +91,7 @@ class LongWork:
     async def give_way(self) -> None:
         """Lets other work run, then waits for the next slice."""
         await self._queue.wait()
-        self._until = perf_counter() + self._queue.slice
+        self._until = perf_counter() + SLICE
 
 
 async def mapped_in_slices(make: Callable[[T], U], items: Iterable[T]) -> list[U]:

@@ -74,7 +74,7 @@ def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> Non
     (tmp_path / "server.nonsense.json").write_text("nonsense")
     with told_server(tmp_path, NOWHERE):
         assert not left.exists()
-        assert find_server(tmp_path) is None, "nobody listens there"
+        assert find_server(tmp_path) is None, "no server listens there"
 
 
 def test_of_a_server_of_an_older_version_the_pid_tells_whether_it_runs(tmp_path: Path) -> None:

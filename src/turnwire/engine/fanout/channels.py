@@ -53,13 +53,13 @@ class Channels:
 
     def stop_looking(self, conversation_id: str) -> None:
         """Stops the replays, because the channel has no followers."""
-        elsewhere = self._remote.pop(conversation_id, None)
-        if elsewhere is not None:
-            elsewhere.close()
+        remote = self._remote.pop(conversation_id, None)
+        if remote is not None:
+            remote.close()
 
     def forget(self, conversation_id: str) -> None:
         """Drops a channel. The next follower gets a new one."""
         self._channels.pop(conversation_id, None)
-        elsewhere = self._remote.pop(conversation_id, None)
-        if elsewhere is not None:  # it may be the caller
-            asyncio.get_running_loop().call_soon(elsewhere.close)
+        remote = self._remote.pop(conversation_id, None)
+        if remote is not None:  # it may be the caller
+            asyncio.get_running_loop().call_soon(remote.close)
