@@ -40,8 +40,8 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run claude web images bench-web test test-all test-quick test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
-	schema docs requirements release clean
+.PHONY: help run claude web images bench-web test test-all test-quick test-engine-postgres test-server-postgres test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
+	schema docs docs-site requirements release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -53,7 +53,7 @@ run: .venv/base.stamp ## serve the page, with the demo agent if no other is read
 # Each time, not once: it also replaces other versions that were installed there.
 claude: .venv/base.stamp ## install what the agent claude needs; then `make run` talks to Claude Code
 	@$(INSTALL) --require-hashes -r requirements/claude.txt
-	@echo "Installed. It also needs a credential: see docs/agents/claude.md"
+	@echo "Installed. It also needs a credential: see docs/reference/agents/claude.md"
 
 # With ARGS only what was asked for runs: no workers, no coverage. The parts run side by side: each waits most of the time.
 test: .venv/test.stamp ## run the quick tests and the coverage gate, in five minutes (ARGS="-k foo": only some, no gate)
@@ -65,6 +65,7 @@ endif
 
 test-all: test ## run everything: also kills, crash points, the real Claude Code and the page in a browser
 	@$(PYTEST) -m volume
+	@$(MAKE) --no-print-directory -j2 test-engine-postgres test-server-postgres
 	@$(MAKE) --no-print-directory test-web
 
 PYTEST = $(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal
@@ -72,8 +73,14 @@ test-quick: .venv/test.stamp
 	@$(PYTEST) -m 'not volume' --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
 
+test-engine-postgres: .venv/test.stamp
+	@$(PYTEST) --store postgres tests/engine
+
+test-server-postgres: .venv/test.stamp
+	@$(PYTEST) --store postgres -m 'not volume' tests/server tests/client
+
 test-page-canary: .venv/test.stamp
-	@$(call with-node,tests of the page,$(IN_MEMORY) npm test -- tests/talking.test.ts -t "an answer is streamed",web)
+	@$(call with-node,tests of the page,$(IN_MEMORY) npm test -- tests/answers.test.ts -t "an answer is streamed",web)
 
 test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
 	@$(call with-node,tests of the TypeScript client,$(IN_MEMORY) npm test)
@@ -138,8 +145,13 @@ schema: .venv/base.stamp ## write the JSON Schema files, and the types of the Ty
 	@$(BIN)/turnwire schema --out schema
 	@$(call with-node,types of the TypeScript client,npm run --silent generate)
 
-docs: .venv/base.stamp ## write the field tables in docs/protocol
+docs: .venv/base.stamp ## write the generated parts of the documentation
 	@$(BIN)/python -m tools.docs
+
+# Strict: a link that leads nowhere, or a page that the navigation does not list, is an error.
+docs-site: .venv/docs.stamp ## build the documentation as a site with a search, into build/site
+	@said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean 2>&1) || { printf '%s\n' "$$said"; exit 1; }
+	@echo "Built. Look at it: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1 8001"
 
 # Each file is compiled against the ones before it: all of them share one .venv, so they must agree.
 COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
@@ -156,6 +168,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
 	@$(COMPILE) pyproject.toml requirements/bench.in --extra all \
 	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
+	@$(COMPILE) requirements/docs.in -c requirements/test.txt -c requirements/check.txt -o requirements/docs.txt
 
 release: .venv/base.stamp $(TYPESCRIPT)/node_modules/.package-lock.json ## build all packages into dist/, use each in a clean environment, write the notes
 	@$(BIN)/python -m tools.release

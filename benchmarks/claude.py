@@ -1,6 +1,7 @@
 """Measures what Turnwire adds to Claude Code, with the real program and a scripted model.
 
 - `latency`: from a line of the program to a follower's frame, compared with the `replay` agent.
+- `cold`: from a message to the first word, in a conversation whose program has to be started.
 - `cpu`: a turn of 400 deltas, compared with a bare ClaudeSDKClient; both include the program.
 - `memory`: a conversation with a live program, and one without.
 """
@@ -17,9 +18,9 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.claude import ClaudeAgent
@@ -78,6 +79,20 @@ def claude(env: dict[str, str], **more: Any) -> ClaudeAgent:
     """Returns a Claude agent with as few tools as possible: their cost is not Turnwire's."""
     return ClaudeAgent(
         {"model": "claude-sonnet-4-5", "system_prompt": "x"}, env=env, titles=False, **more
+    )
+
+
+def bare_options(folder: Path, env: dict[str, str], **more: Any) -> Any:
+    """Returns the same for a bare SDK client."""
+    from claude_agent_sdk import ClaudeAgentOptions
+
+    return ClaudeAgentOptions(
+        model="claude-sonnet-4-5",
+        system_prompt="x",
+        cwd=folder,
+        env=env,
+        include_partial_messages=True,
+        **more,
     )
 
 
@@ -169,6 +184,93 @@ async def latency(folder: Path) -> bool:
     return judged("live / replayed", statistics.median(a / b for a, b in pairs), 1.3)
 
 
+# --- the first word of a cold conversation ------------------------------------------------------
+
+
+Cold: TypeAlias = Callable[[], Awaitable[float]]
+
+
+@asynccontextmanager
+async def cold_bare(folder: Path, env: dict[str, str], **more: Any) -> AsyncIterator[Cold]:
+    """Starts a bare SDK client for each message, as a short script does."""
+    from claude_agent_sdk import ClaudeSDKClient, StreamEvent
+
+    options = bare_options(folder, env, **more)
+
+    async def turn() -> float:
+        began, first = time.perf_counter(), 0.0
+        async with ClaudeSDKClient(options) as client:
+            await client.query("go")
+            async for message in client.receive_response():
+                is_piece = isinstance(message, StreamEvent) and "delta" in message.event
+                if is_piece and not first:
+                    first = time.perf_counter()
+        return first - began
+
+    yield turn
+
+
+@asynccontextmanager
+async def cold_with_tool(folder: Path, env: dict[str, str]) -> AsyncIterator[Cold]:
+    """The same, with a tool of its own: Turnwire always has one, for questions to people."""
+    from claude_agent_sdk import create_sdk_mcp_server, tool
+
+    @tool("request_input", "Asks a person.", {"question": str})  # type: ignore[untyped-decorator]
+    async def ask(_: Any) -> dict[str, Any]:
+        return {}
+
+    server = create_sdk_mcp_server("turnwire", tools=[ask])
+    async with cold_bare(folder, env, mcp_servers={"turnwire": server}) as turn:
+        yield turn
+
+
+@asynccontextmanager
+async def cold_ours(folder: Path, env: dict[str, str]) -> AsyncIterator[Cold]:
+    """Starts a conversation for each message, in a server that runs."""
+    agent = claude(env)
+    async with engine_with(folder, agent) as engine:
+
+        async def turn() -> float:
+            began = time.perf_counter()
+            talk = await engine.create("claude", cwd=str(folder))
+            there = await heard(talk)
+            await engine.remove(talk.id)
+            return min(there.values()) - began
+
+        yield turn
+
+
+COLD_SIDES: dict[str, Callable[..., AbstractAsyncContextManager[Cold]]] = {
+    "_cold_bare": cold_bare,
+    "_cold_with_tool": cold_with_tool,
+    "_cold_ours": cold_ours,
+}
+
+
+async def take_cold_turns(who: str, folder: Path) -> None:
+    """Runs one cold turn for each line of standard input, and prints its seconds."""
+    async with (
+        model(folder, replies=WARM + ROUNDS, delay=0.0) as env,
+        COLD_SIDES[who](folder, env) as turn,
+    ):
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps([await turn(), 0.0]), flush=True)
+
+
+async def cold(folder: Path) -> bool:
+    """Alternates cold turns of the variants; uses the medians of their ratios."""
+    sides = [Side(who) for who in COLD_SIDES]
+    rounds = [[side.turn().own for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
+    for side in sides:
+        side.end()
+    plain, with_tool, ours = (statistics.median(each) * 1e3 for each in zip(*rounds, strict=True))
+    print(f"  first word: bare {plain:.0f} ms, with a tool {with_tool:.0f} ms, ours {ours:.0f} ms")
+    ratio = statistics.median(ours / with_tool for _, with_tool, ours in rounds)
+    print(f"  {'ours / bare with a tool':<34}{ratio:7.2f}")
+    ratio = statistics.median(ours / plain for plain, _, ours in rounds)
+    return judged("ours / bare", ratio, 1.05)
+
+
 # --- processor time -----------------------------------------------------------------------------
 
 
@@ -196,16 +298,9 @@ def spent() -> Spent:
 @asynccontextmanager
 async def bare(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """Runs turns with a bare SDK client that reads every message, and does nothing else."""
-    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+    from claude_agent_sdk import ClaudeSDKClient
 
-    options = ClaudeAgentOptions(
-        model="claude-sonnet-4-5",
-        system_prompt="x",
-        cwd=folder,
-        env=env,
-        include_partial_messages=True,
-    )
-    async with ClaudeSDKClient(options) as client:
+    async with ClaudeSDKClient(bare_options(folder, env)) as client:
 
         async def turn() -> None:
             await client.query("go")
@@ -318,6 +413,7 @@ async def memory(folder: Path) -> bool:
 
 MEASURES: Measures = {
     "latency": latency,
+    "cold": cold,
     "cpu": cpu,
     "memory": memory,
 }
@@ -327,5 +423,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] in ([side] for side in SIDES):
         with tempfile.TemporaryDirectory() as place:
             asyncio.run(take_turns(sys.argv[1], Path(place)))
+    elif sys.argv[1:2] in ([side] for side in COLD_SIDES):
+        with tempfile.TemporaryDirectory() as place:
+            asyncio.run(take_cold_turns(sys.argv[1], Path(place)))
     else:
         sys.exit(asyncio.run(run(MEASURES, sys.argv[1:])))

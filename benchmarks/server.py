@@ -1,6 +1,7 @@
 """Measures the processor time of the server in this process; its clients run in another one.
 
 - `delta`: a delta from an agent's process to a socket, compared with copying its line.
+- `handwritten`: a delta in one and in ten conversations, compared with a plain FastAPI socket.
 - `fanout`: a frame to 500 clients, compared with writing the same bytes to 500 sockets with uvloop.
 - `idle`: memory of an idle connection.
 - `slow`: the delay of deltas at 199 clients, with and without one client that does not read.
@@ -27,6 +28,7 @@ from typing import Any
 import uvloop
 from websockets.asyncio.server import ServerConnection, serve
 
+from benchmarks.by_hand import by_hand
 from benchmarks.engine import DELTAS, WHOSE, Talker, turn_of
 from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.child import ChildAgent
@@ -228,6 +230,51 @@ async def _delta(folder: Path, what: str, pieces: int, pause: float, *, pairs: i
     print(f"  {what}: a copied line {least * 1e6:.1f} us, a delta {mine * 1e6:.1f} us")
     ratios = (turn / lines for turn, lines in zip(ours, floor, strict=True))
     return judged(what, statistics.median(ratios), 2.5)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+async def handwritten(folder: Path) -> bool:
+    """Measures few conversations, each delta by itself, where a small server is at its best."""
+    return all([await _handwritten(folder / str(count), count) for count in (1, 10)])
+
+
+async def _handwritten(folder: Path, count: int) -> bool:
+    pieces, pause, pairs = 150, 0.002 * count, 7
+    end = '"assistant.complete"'
+    ours, theirs = [], []
+    async with (
+        serving(folder, {"talker": _talker(pieces, pause)}) as server,
+        by_hand(pieces, pause) as (hand, url),
+        AsyncExitStack() as stack,
+    ):
+        talks = [await server.engine.create("talker") for _ in range(count)]
+        follow = [sinks(server.address(talk.id), server.token, 1, end) for talk in talks]
+        told_by_us = [await stack.enter_async_context(each) for each in follow]
+        follow = [sinks(f"{url}/ws/{number}?x=", "", 1, end) for number in range(count)]
+        told_by_hand = [await stack.enter_async_context(each) for each in follow]
+        for told in (*told_by_us, *told_by_hand):
+            assert await told() == "there"
+        for pair in range(pairs + 1):
+            began = time.process_time()
+            for talk in talks:
+                await talk.send("go")
+            for told in told_by_us:
+                assert await told() == "seen"
+            by_us = time.process_time() - began
+            began = time.process_time()
+            await hand.ask()
+            for told in told_by_hand:
+                assert await told() == "seen"
+            if pair > 0:  # the first pair is a warm-up
+                ours.append(by_us)
+                theirs.append(time.process_time() - began)
+    each = count * pieces / 1e6
+    mine, least = statistics.median(ours) / each, statistics.median(theirs) / each
+    print(f"  {count} conversations: by hand {least:.1f} us, a delta {mine:.1f} us")
+    ratios = (turn / lines for turn, lines in zip(ours, theirs, strict=True))
+    return judged(f"{count} conversations", statistics.median(ratios), 1.0)
 
 
 # --- rpc -----------------------------------------------------------------------------------------
@@ -538,6 +585,7 @@ async def first_frames(server: Serving, conversation_id: str) -> AsyncIterator[b
 
 MEASURES: Measures = {
     "delta": delta,
+    "handwritten": handwritten,
     "fanout": fanout,
     "idle": idle,
     "rpc": rpc,

@@ -6,8 +6,8 @@ python examples/bot.py URL TOKEN "hello"
 import asyncio
 import sys
 
-from turnwire.client import Client
-from turnwire.dialects.v2 import frames as f
+from turnwire import Client
+from turnwire import frames as f
 
 
 async def main(url: str, token: str, prompt: str) -> None:

@@ -27,11 +27,9 @@ from typing import Any
 
 import msgspec
 
-from turnwire.agents.claude import ClaudeAgent
+from turnwire import ClaudeAgent, Engine, EngineSettings, SqliteStore, Talk
 from turnwire.agents.guard import descendants_of, running
-from turnwire.core.conversation.state import Options
-from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.engine import Options
 from turnwire.testing.model_api import ModelApi, Request, Say, ToolUse, claude_environment
 
 PROMPT = (

@@ -21,11 +21,9 @@ import tempfile
 from contextlib import aclosing, nullcontext
 from pathlib import Path
 
-from turnwire.agents.claude import ClaudeAgent
+from turnwire import ClaudeAgent, Engine, SqliteStore, Talk
+from turnwire import frames as f
 from turnwire.core.message import TextPart
-from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, Talk
-from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Request, Say, ToolUse, claude_environment
 
 SPRING = "Write a file poem.txt with exactly one line: It is spring."

@@ -22,13 +22,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from turnwire.agents.claude import ClaudeAgent, ToolServer
-from turnwire.agents.claude.extensions.hooks import Decision, HookCall, allow, deny, hook
-from turnwire.agents.claude.extensions.tools import ToolCall, tool
-from turnwire.core.conversation.state import Options
-from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.stores.sqlite import SqliteStore
+from turnwire import ClaudeAgent, Engine, EngineSettings, SqliteStore, Talk
+from turnwire import frames as f
+from turnwire.agents.claude import Decision, HookCall, ToolCall, ToolServer, allow, deny, hook, tool
+from turnwire.engine import Options
 from turnwire.testing.model_api import ModelApi, Request, Say, ToolUse, claude_environment
 
 PROMPT = (

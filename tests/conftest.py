@@ -1,4 +1,4 @@
-"""Options and Hypothesis profiles for all tests."""
+"""Options, hooks and Hypothesis profiles of all tests."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.tiers import is_volume
 
+pytest_plugins = ["tests.stores.postgres.fixtures"]
+
 TESTS = Path(__file__).parent
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI tries the same cases every time: a red run there has to mean that the change is bad.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
-os.environ["TURNWIRE_AGENT"] = "demo"  # whoever runs the tests may have a key, and it costs money
+os.environ["TURNWIRE_AGENT"] = "demo"  # a developer may have a key, and real turns cost money
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-# A shell without job control has what it runs beside itself ignore Ctrl-C, and so would every
+# A shell without job control makes its background programs ignore Ctrl-C, and so would every
 # program that a test starts and stops with it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What has to be covered whole is covered by its own tests, and by examples, not by chance; counting
+# Core and dialects are covered by their own tests with fixed examples, not by random ones; counting
 # would make the others two or three times as slow.
 COVERS = {"core", "dialects", "flow", "testing"}
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """More than there are processors: most tests wait for a disk, a process or a timer."""
+    """Returns more workers than processors: most tests wait for a disk, a process or a timer."""
     return 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """In a worker pytest-cov counts twice, and stops one of both where nothing is to be counted."""
+    """Stops pytest-cov's second counter in a worker, which would end the first one too early."""
     counts = session.config.pluginmanager.getplugin("_cov")
     if counts is not None and hasattr(session.config, "workerinput"):
         counts.cov_controller.cov.stop()
@@ -61,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where everything that tests need is installed, a skipped test fails: it has silently stopped testing."""
+    """Fails a skipped test if TURNWIRE_NO_SKIPS is set: there everything that tests need is installed."""
     report = yield
     if report.skipped and os.environ.get("TURNWIRE_NO_SKIPS") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

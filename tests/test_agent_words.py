@@ -1,8 +1,8 @@
-"""The core, the engine and the front-end protocols know no agent: they use none of Claude's words.
+"""The core, the engine and the front-end protocols use no words of Claude.
 
 The words are taken from the types of the Claude dialect: the names of its messages and their fields,
-as far as they are made of several words, and its tools. A name of one word, as `status`, belongs to
-everybody: it counts where it is compared with the subtype of news.
+as far as they are made of several words, and its tools. A name of one word, as `status`, is common:
+it counts where it is compared with the subtype of a notice.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ TOOLS = {*names_in(plan, questions)}
 
 
 def words_in(source: str) -> set[str]:
-    """Every name and every string in a program, but for names of types."""
+    """Returns every name and every string in a program, except names of types."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -107,7 +107,7 @@ def words_in(source: str) -> set[str]:
 
 
 def subtypes_in(source: str) -> set[str]:
-    """Every string that a program compares with the subtype of news."""
+    """Returns every string that a program compares with the subtype of a notice."""
     compared: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -156,7 +156,7 @@ def test_no_word_of_claudes_is_used(file: Path) -> None:
         ("if call.tool_name == 'TodoWrite': pass", "TodoWrite"),
     ],
 )
-def test_a_word_of_claudes_is_found_however_it_is_used(source: str, word: str) -> None:
+def test_a_word_of_claudes_is_found_in_any_use(source: str, word: str) -> None:
     for room in ROOMS:
         assert claudes_words(source, f"{room}/new.py") == {word}
 

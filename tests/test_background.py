@@ -42,7 +42,7 @@ async def test_the_one_that_cancels_the_others_is_spared() -> None:
     assert ended == [waiting, cancelling]
 
 
-async def test_what_goes_wrong_is_told_to_the_one_that_waits() -> None:
+async def test_an_error_is_raised_in_the_waiting_task() -> None:
     tasks = BackgroundTasks()
     await tasks.done()  # there are none
 

@@ -1,4 +1,4 @@
-"""The names of other packages that are not documented: all in one module each, and all there."""
+"""Undocumented names of other packages: each in one module, and all exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SRC = ROOT / "src/turnwire"
 
 
 def names_of(cls: type) -> set[str]:
-    """All names of a class and of its objects: those that it defines, and those that it sets."""
+    """Returns all names that a class defines and that its objects set."""
     names = {*dir(cls)}
     for each in cls.__mro__[:-1]:
         if each.__module__ != "asyncio.protocols":
@@ -46,7 +46,7 @@ def test_this_sdk_has_every_name_that_is_used(place: str) -> None:
     assert gone(cls, sdk_compat.USED[place]) == [], "gone from this version of claude-agent-sdk"
 
 
-def test_a_name_that_is_gone_is_told() -> None:
+def test_a_missing_name_is_reported() -> None:
     class Changed(uvicorn_compat.WebSocketsSansIOProtocol):
         pass
 

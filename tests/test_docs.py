@@ -38,35 +38,35 @@ PAGES = {
 }
 
 VOCABULARIES = {
-    "turnwire.core.blocks": "docs/protocol/blocks.md",
-    "turnwire.core.events": "docs/protocol/events.md",
-    "turnwire.core.usage": "docs/protocol/events.md",
-    "turnwire.core.ui": "docs/protocol/ui.md",
-    "turnwire.core.message": "docs/protocol/messages.md",
-    "turnwire.core.message_deltas": "docs/protocol/messages.md",
-    "turnwire.core.assembler": "docs/protocol/messages.md",
-    "turnwire.dialects.rpc.frames": "docs/protocol/rpc.md",
-    "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
-    "turnwire.dialects.rpc.methods": "docs/protocol/rpc.md",
-    "turnwire.dialects.claude.answers": "docs/protocol/claude.md",
-    "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
-    "turnwire.dialects.claude.stream": "docs/protocol/claude.md",
-    "turnwire.dialects.claude.blocks": "docs/protocol/claude.md",
-    "turnwire.dialects.claude.system": "docs/protocol/claude.md",
-    "turnwire.dialects.claude.control": "docs/protocol/claude.md",
-    "turnwire.core.content": "docs/protocol/v2.md",
-    "turnwire.core.error_codes": "docs/protocol/v2.md",
-    "turnwire.core.status": "docs/protocol/v2.md",
-    "turnwire.core.view": "docs/protocol/view.md",
-    "turnwire.dialects.v2.close_codes": "docs/protocol/v2.md",
-    "turnwire.dialects.v2.commands": "docs/protocol/v2.md",
-    "turnwire.dialects.v2.frames": "docs/protocol/v2.md",
-    "turnwire.dialects.v2.payloads": "docs/protocol/v2.md",
-    "turnwire.core.violations": "docs/cli.md",
-    "turnwire.dialects.claude.check": "docs/cli.md",
-    "turnwire.dialects.v2.validator.check": "docs/cli.md",
-    "turnwire.engine.export.jsonl": "docs/cli.md",
-    "turnwire.cli.recordings.summary": "docs/cli.md",
+    "turnwire.core.blocks": "docs/reference/protocol/blocks.md",
+    "turnwire.core.events": "docs/reference/protocol/events.md",
+    "turnwire.core.usage": "docs/reference/protocol/events.md",
+    "turnwire.core.ui": "docs/reference/protocol/ui.md",
+    "turnwire.core.message": "docs/reference/protocol/messages.md",
+    "turnwire.core.message_deltas": "docs/reference/protocol/messages.md",
+    "turnwire.core.assembler": "docs/reference/protocol/messages.md",
+    "turnwire.dialects.rpc.frames": "docs/reference/protocol/rpc.md",
+    "turnwire.dialects.rpc.messages": "docs/reference/protocol/rpc.md",
+    "turnwire.dialects.rpc.methods": "docs/reference/protocol/rpc.md",
+    "turnwire.dialects.claude.answers": "docs/reference/protocol/claude.md",
+    "turnwire.dialects.claude.messages": "docs/reference/protocol/claude.md",
+    "turnwire.dialects.claude.stream": "docs/reference/protocol/claude.md",
+    "turnwire.dialects.claude.blocks": "docs/reference/protocol/claude.md",
+    "turnwire.dialects.claude.system": "docs/reference/protocol/claude.md",
+    "turnwire.dialects.claude.control": "docs/reference/protocol/claude.md",
+    "turnwire.core.content": "docs/reference/protocol/v2.md",
+    "turnwire.core.error_codes": "docs/reference/protocol/v2.md",
+    "turnwire.core.status": "docs/reference/protocol/v2.md",
+    "turnwire.core.view": "docs/reference/protocol/view.md",
+    "turnwire.dialects.v2.close_codes": "docs/reference/protocol/v2.md",
+    "turnwire.dialects.v2.commands": "docs/reference/protocol/v2.md",
+    "turnwire.dialects.v2.frames": "docs/reference/protocol/v2.md",
+    "turnwire.dialects.v2.payloads": "docs/reference/protocol/v2.md",
+    "turnwire.core.violations": "docs/reference/cli.md",
+    "turnwire.dialects.claude.check": "docs/reference/cli.md",
+    "turnwire.dialects.v2.validator.check": "docs/reference/cli.md",
+    "turnwire.engine.export.jsonl": "docs/reference/cli.md",
+    "turnwire.cli.recordings.summary": "docs/reference/cli.md",
 }
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -131,9 +131,12 @@ def test_every_public_type_is_on_its_page(module: str, page: str) -> None:
 
 @pytest.mark.parametrize(
     ("page", "union"),
-    [("docs/protocol/ui.md", NormalizedStreamEvent), ("docs/protocol/rpc.md", UiStreamEvent)],
+    [
+        ("docs/reference/protocol/ui.md", NormalizedStreamEvent),
+        ("docs/reference/protocol/rpc.md", UiStreamEvent),
+    ],
 )
-def test_the_tables_of_what_becomes_what_are_complete(page: str, union: Any) -> None:
+def test_the_translation_tables_are_complete(page: str, union: Any) -> None:
     rows = [
         line.split("|")[1] for line in PAGES[page].read_text().splitlines() if line[:3] == "| `"
     ]
@@ -148,7 +151,7 @@ def _claude(raw: bytes) -> bytes:
     line = claude.decode(raw)
     assert line.unknown == ()
     encoded = claude.encode(line.message)
-    is_system = json.loads(raw)["type"] == "system"  # told apart by its subtype, and only read
+    is_system = json.loads(raw)["type"] == "system"  # identified by its subtype, and only read
     return encoded.replace(b"{", b'{"type":"system",', 1) if is_system else encoded
 
 
@@ -173,15 +176,15 @@ def _v2(raw: bytes) -> bytes:
 
 
 READERS: dict[str, Callable[[bytes], bytes]] = {
-    "docs/protocol/blocks.md": _through(ContentBlock),
-    "docs/protocol/claude.md": _claude,
-    "docs/protocol/events.md": _through(NormalizedStreamEvent),
-    "docs/protocol/messages.md": _message_or_delta,
-    "docs/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
-    "docs/protocol/ui.md": _through(UiStreamEvent),
-    "docs/protocol/v2.md": _v2,
-    "docs/protocol/view.md": _through(View),
-    "docs/testing/model_api.md": _through(Script),
+    "docs/reference/protocol/blocks.md": _through(ContentBlock),
+    "docs/reference/protocol/claude.md": _claude,
+    "docs/reference/protocol/events.md": _through(NormalizedStreamEvent),
+    "docs/reference/protocol/messages.md": _message_or_delta,
+    "docs/reference/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
+    "docs/reference/protocol/ui.md": _through(UiStreamEvent),
+    "docs/reference/protocol/v2.md": _v2,
+    "docs/reference/protocol/view.md": _through(View),
+    "docs/reference/model_api.md": _through(Script),
 }
 
 EXAMPLES = [
@@ -203,21 +206,23 @@ def test_every_json_example_reads_and_writes_back_the_same(page: str, example: s
 
 def test_the_first_example_of_the_protocol_is_a_session_that_breaks_no_rule() -> None:
     check = SessionCheck()
-    for number, line in enumerate(fences("docs/protocol/v2.md", "jsonl")[0].splitlines(), 1):
+    for number, line in enumerate(
+        fences("docs/reference/protocol/v2.md", "jsonl")[0].splitlines(), 1
+    ):
         check.feed(line.encode(), number)
     check.finish()
     assert check.report().violations == []
 
 
 def test_the_page_of_the_protocol_names_every_rule_in_its_section() -> None:
-    text = PAGES["docs/protocol/v2.md"].read_text()
+    text = PAGES["docs/reference/protocol/v2.md"].read_text()
     checked = text[text.index("## 14. ") : text.index("## Server frames")]
     named = set(re.findall(r"`([a-z_]+)`", checked.partition("A recording is")[0]))
     assert named == set(SESSION_RULES)
 
 
-def test_what_is_never_sent_under_its_own_name_has_no_tag() -> None:
-    text = PAGES["docs/protocol/v2.md"].read_text()
+def test_a_type_that_is_never_sent_by_itself_has_no_tag() -> None:
+    text = PAGES["docs/reference/protocol/v2.md"].read_text()
     for name in ("Frame", "UnknownFrame"):
         assert re.search(rf"^#### {name}\n\nOn the wire", text, re.MULTILINE) is None
 
@@ -228,8 +233,8 @@ def test_every_vocabulary_has_examples() -> None:
 
 PRINTING = (
     "README.md",
-    "docs/translation.md",
-)  # pages whose programs are shown with what they print
+    "docs/how-to/translate-a-stream.md",
+)  # pages that show programs with their output
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", re.DOTALL)
 
 
@@ -237,7 +242,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", 
     ("program", "shown"),
     [found for page in PRINTING for found in EXAMPLE.findall(PAGES[page].read_text())],
 )
-def test_an_example_prints_what_it_says(program: str, shown: str, tmp_path: Path) -> None:
+def test_an_example_prints_the_documented_output(program: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -252,7 +257,7 @@ def test_an_example_prints_what_it_says(program: str, shown: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("page", PRINTING)
-def test_every_program_of_a_page_that_shows_what_it_prints_is_run(page: str) -> None:
+def test_every_program_with_documented_output_is_run(page: str) -> None:
     programs = [program for program, _ in EXAMPLE.findall(PAGES[page].read_text())]
     assert programs == fences(page, "python")
 
@@ -278,7 +283,7 @@ def test_no_two_headings_of_a_page_share_an_address(page: str) -> None:
     assert sorted({a for a in found if found.count(a) > 1}) == []
 
 
-@pytest.mark.parametrize("page", ["docs/translation.md", "docs/cli.md"])
+@pytest.mark.parametrize("page", ["docs/how-to/translate-a-stream.md", "docs/reference/cli.md"])
 def test_a_page_says_how_the_shell_finds_the_program_before_it_uses_it(page: str) -> None:
     text = PAGES[page].read_text()
     assert text.index("source .venv/bin/activate") < text.index("$ turnwire")
@@ -291,7 +296,7 @@ ROOMS_IN = {
 
 
 def test_the_map_of_the_house_shows_every_room() -> None:
-    page = PAGES["docs/design.md"].read_text()
+    page = PAGES["docs/explanation/design.md"].read_text()
     drawn = page.partition("```text\nsrc/turnwire/\n")[2].partition("```")[0]
     shown = set(re.findall(r"[\w/]+/(?=\s)", drawn))
     house = ROOT / "src" / "turnwire"
@@ -305,6 +310,7 @@ def test_the_map_of_the_house_shows_every_room() -> None:
         "engine",
         "server",
         "agents",
+        "bus",
         "stores",
         "stores/sqlite",
         "dialects/claude",
@@ -316,7 +322,7 @@ def test_the_map_of_the_house_shows_every_room() -> None:
 
 
 def test_the_traces_name_functions_that_exist_and_enter_no_room_twice() -> None:
-    page = PAGES["docs/design.md"].read_text()
+    page = PAGES["docs/explanation/design.md"].read_text()
     section = page.partition("## Traces\n")[2].partition("\n## ")[0]
     named = re.findall(r"`([\w/]+)\.py`\s+`([\w.]+)`", section)
     assert len(named) > 30

@@ -1,4 +1,4 @@
-"""What the protocol's page says of `data` in errors is what the server puts into it."""
+"""The documented `data` of errors is what the server sends."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-IDS = {"id", "client_message_id"}  # of the frame that was refused: they go beside `data`
+IDS = {"id", "client_message_id"}  # of the refused frame: they are next to `data`
 ROW = re.compile(r"^\| ([A-Z_, ]+) \| (.+) \|$")
 NAME = re.compile(r"`([a-z_]+)`")
 
 
 def raised() -> dict[str, set[str]]:
-    """By code: the names that the server gives to particulars."""
+    """Returns the names of `data` that the server uses, by code."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in (ROOT / "src" / "turnwire").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -30,8 +30,8 @@ def raised() -> dict[str, set[str]]:
 
 
 def documented() -> dict[str, set[str]]:
-    """By code: the names in the table of section 12."""
-    page = (ROOT / "docs" / "protocol" / "v2.md").read_text()
+    """Returns the names in the table of section 12, by code."""
+    page = (ROOT / "docs" / "reference" / "protocol" / "v2.md").read_text()
     table = page.partition("What `data` holds")[2].partition("Close codes")[0]
     rows = [match for line in table.splitlines() if (match := ROW.match(line))]
     return {code: set(NAME.findall(row[2])) for row in rows for code in row[1].split(", ")}

@@ -1,4 +1,4 @@
-"""Whatever comes in: no decoder crashes, no line takes its neighbours with it."""
+"""Random input: no decoder crashes, and no line affects its neighbours."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.said import check_ids
-from tests.streams import RECORDED, check_order
+from tests.helpers.recorded_streams import RECORDED, check_order
+from tests.helpers.shown_content import check_ids
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
 from turnwire.dialects import claude, rpc
@@ -78,7 +78,7 @@ anything = bent_frames().map(lambda frame: json.dumps(frame).encode()) | bent_by
 
 
 def through_the_chain(lines: list[bytes]) -> list[Line | BadLine]:
-    """Every stage; what it writes must be JSON that its own decoder reads back the same."""
+    """Runs every stage; its output must be JSON that its own decoder reads back unchanged."""
     adapter, ui_adapter = claude.ClaudeStreamAdapter(), UiStreamAdapter()
     bridges = [
         rpc.RpcBridge(),

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, with the packages that it requires and no others.
+"""The wheel in its own environment, with the required packages only.
 
 Nothing is fetched: a required package is linked from the environment that runs the tests.
 """
@@ -53,7 +53,7 @@ asyncio.run(main())
 
 
 class Environment:
-    """A virtual environment without pip; what is in it is linked."""
+    """A virtual environment without pip, whose packages are links."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,7 +86,7 @@ class Environment:
 
 
 def required(names: list[str]) -> Iterator[Distribution]:
-    """The packages that are required under these names, and what those require in turn."""
+    """Returns the packages required under these names, with their own requirements."""
     for line in names:
         requirement = Requirement(line)
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -115,19 +115,19 @@ def environment(wheel: Path, folder: Path, *extras: str) -> Environment:
 
 @pytest.fixture(scope="module")
 def bare(wheel: Path) -> Environment:
-    """What `pip install turnwire` gives."""
+    """The environment of `pip install turnwire`."""
     return environment(wheel, wheel.parent / "bare")
 
 
 @pytest.fixture(scope="module")
 def serving(wheel: Path) -> Environment:
-    """What `pip install 'turnwire[server]'` gives."""
+    """The environment of `pip install 'turnwire[server]'`."""
     return environment(wheel, wheel.parent / "serving", "server")
 
 
 @pytest.fixture(scope="module")
 def talking(wheel: Path) -> Environment:
-    """What `pip install 'turnwire[cli]'` gives."""
+    """The environment of `pip install 'turnwire[cli]'`."""
     return environment(wheel, wheel.parent / "talking", "server", "cli")
 
 
@@ -147,7 +147,7 @@ def test_the_checks_for_agents_and_stores_need_no_extra(bare: Environment) -> No
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_the_command_without_its_extra_says_in_one_line_what_it_needs(bare: Environment) -> None:
+def test_the_command_without_its_extra_names_the_extra_in_one_line(bare: Environment) -> None:
     for args in ([], ["--help"], ["serve"]):
         ran = bare.run("turnwire", *args)
         assert (ran.returncode, ran.stdout) == (1, "")
@@ -187,7 +187,7 @@ def test_create_app_needs_only_the_server(serving: Environment) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_claude_without_its_extra_names_it(bare: Environment) -> None:
+def test_the_agent_claude_without_its_extra_names_the_extra(bare: Environment) -> None:
     ran = bare.run("python", "-c", WITHOUT_CLAUDE)
     assert ran.returncode == 1
     assert ran.stderr.endswith(
@@ -197,8 +197,8 @@ def test_claude_without_its_extra_names_it(bare: Environment) -> None:
 
 def test_every_module_of_an_extra_is_known_by_its_extra() -> None:
     brought = {
-        re.split(r"[^\w-]", line)[0]: extra
-        for extra in ("server", "cli")
+        re.split(r"[^\w-]", line)[0].removesuffix("-py"): extra
+        for extra in ("server", "cli", "nats", "postgres", "valkey")
         for line in EXTRAS[extra]
         if not line.startswith("turnwire")
     }
@@ -206,7 +206,7 @@ def test_every_module_of_an_extra_is_known_by_its_extra() -> None:
     assert brought == MODULES
 
 
-def test_all_is_all_of_them() -> None:
+def test_the_extra_all_contains_all_other_extras() -> None:
     (everything,) = EXTRAS["all"]
     named = set(Requirement(everything).extras)
     named |= {extra for line in EXTRAS["cli"] for extra in Requirement(line).extras}

@@ -1,4 +1,4 @@
-"""`tools.mutants`: which faults are made, and what is left alone."""
+"""`tools.mutants`: the faults that are made, and the code that is left alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_each_term_of_a_where_is_made_true_and_still_takes_its_parameter() -> No
         "x = cast('A', a)",
     ],
 )
-def test_what_changes_no_behaviour_is_left_alone(source: str) -> None:
+def test_code_without_behaviour_is_not_mutated(source: str) -> None:
     assert faults_of(source) == set()
 
 

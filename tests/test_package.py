@@ -1,4 +1,4 @@
-"""The package as a whole: its public names, its version, and what ships in it."""
+"""The package as a whole: its public names, its version, and its files."""
 
 from __future__ import annotations
 
@@ -41,12 +41,19 @@ def test_every_public_name_can_be_had(package: Any) -> None:
         assert name in dir(package)
 
 
+@pytest.mark.parametrize("name", ["blocks", "controls", "events", "frames"])
+def test_a_public_module_can_be_had_first(name: str) -> None:
+    code = f"from turnwire import {name}; print({name}.__name__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert run.stdout.strip().endswith(f".{name}")
+
+
 def test_names_are_the_same_as_in_their_rooms(package: Any) -> None:
     for name, home in package._HOME.items():
         assert getattr(package, name) is getattr(import_module(home), name)
 
 
-def test_type_checkers_see_what_programs_get(package: Any) -> None:
+def test_type_checkers_see_the_names_that_programs_get(package: Any) -> None:
     tree = ast.parse(Path(package.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
@@ -59,7 +66,7 @@ def test_type_checkers_see_what_programs_get(package: Any) -> None:
     assert {*seen} == {*package.__all__} - {"__version__"}
 
 
-def test_a_name_that_is_not_there(package: Any) -> None:
+def test_an_unknown_name_raises_an_attribute_error(package: Any) -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = package.Nothing
 
@@ -71,10 +78,11 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_importing_it_imports_no_room() -> None:
-    assert imported_by("import turnwire") == {"turnwire", "turnwire.extras", "turnwire.lazy"}
+    small = {"turnwire.extras", "turnwire.lazy", "turnwire.version"}
+    assert imported_by("import turnwire") == {"turnwire", *small}
 
 
-def test_who_looks_where_a_server_is_needs_no_server() -> None:
+def test_discovery_does_not_import_the_server() -> None:
     imported = imported_by("import turnwire.server.discovery, turnwire.engine.ownership.owners")
     assert not imported & {"turnwire.server.app", "turnwire.engine.engine"}
 

@@ -1,4 +1,4 @@
-"""The engine publishes what happened; only projectors know how a front-end protocol says it."""
+"""The engine publishes happenings; only projectors know the messages of a protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_module_of_the_engine_names_rpc(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHING)
-def test_what_is_published_is_in_the_words_of_no_protocol(name: str) -> None:
+def test_the_engine_publishes_no_protocol_messages(name: str) -> None:
     assert "turnwire.dialects" not in (ENGINE / name).read_text(encoding="utf-8")
 
 
@@ -46,5 +46,5 @@ MAKES_FRAMES = re.compile(
 
 
 @pytest.mark.parametrize("path", sorted(VALIDATOR.glob("*.py")), ids=lambda path: path.name)
-def test_the_rules_of_v2_know_nothing_of_what_makes_frames(path: Path) -> None:
+def test_the_validator_of_v2_imports_nothing_that_makes_frames(path: Path) -> None:
     assert not MAKES_FRAMES.search(path.read_text(encoding="utf-8"))

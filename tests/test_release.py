@@ -1,4 +1,4 @@
-"""The notes of a release, which are the changelog's part about it."""
+"""The release notes are the changelog's section of the version."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_notes_are_the_part_about_the_version() -> None:
     assert "Something" not in text
 
 
-def test_a_version_without_a_part_has_what_is_unreleased() -> None:
+def test_a_version_without_a_section_has_the_unreleased_notes() -> None:
     assert "- Something [new]" in notes(CHANGELOG, "0.3.0")
 
 

@@ -1,7 +1,7 @@
-"""The files that a repository host, editors and pre-commit read: whole, and true to the project.
+"""The files for the repository host, editors and pre-commit are complete and agree with the project.
 
 No YAML library is among the requirements. The files keep to a small part of YAML, and `read_yaml`
-reads no more than that part: what it refuses is a mistake, or has to be written more simply.
+reads only that part: a refused file has a mistake, or has to be written more simply.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MADE = {"__pycache__", "dist", "node_modules"}
 
 
 def files() -> list[Path]:
-    """The files that people write, without what is made of them or by the tests."""
+    """Returns the files that people write, without generated ones."""
     at_root = [path for pattern in AT_ROOT for path in ROOT.glob(pattern)]
     inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     return [path for path in (*at_root, *inside) if not MADE & {*path.relative_to(ROOT).parts}]
@@ -70,7 +70,7 @@ Lines = list[tuple[int, str]]  # how far each is indented, and its text
 
 
 def read_yaml(text: str) -> Any:
-    """Returns what a file says: mappings, lists and strings. Raises ValueError for anything else."""
+    """Returns the content of a file: mappings, lists and strings. Raises ValueError for anything else."""
     lines: Lines = []
     for number, line in enumerate(text.splitlines(), 1):
         if "\t" in line or line != line.rstrip():
@@ -97,7 +97,7 @@ def _value(lines: Lines, indent: int) -> Any:
     while lines and lines[0][0] == indent and lines[0][1].startswith("- ") == is_list:
         if is_list:
             inner = lines[0][1][2:]
-            if KEY.fullmatch(inner):  # a mapping whose first key stands behind the dash
+            if KEY.fullmatch(inner):  # a mapping whose first key follows the dash
                 lines[0] = (indent + 2, inner)
                 items.append(_value(lines, indent + 2))
             else:
@@ -149,7 +149,7 @@ def read(path: str) -> Any:
     return read_yaml((ROOT / path).read_text())
 
 
-def test_the_reader_reads_what_the_files_are_written_in() -> None:
+def test_the_yaml_reader_reads_the_forms_in_use() -> None:
     text = (
         "# said first\na: b c\n\nlist:\n  - one: 1\n    two: [x, \"3.1\"]\n  - 'it''s'\n"
         "text: |\n  first\n\n  second\nempty:\nlast: end\n"
@@ -199,7 +199,7 @@ def test_every_toml_file_can_be_read(path: Path) -> None:
     assert tomllib.loads(path.read_text())
 
 
-def test_editors_are_told_what_the_formatters_want() -> None:
+def test_the_editor_settings_agree_with_the_formatters() -> None:
     settings = configparser.ConfigParser()
     settings.read_string("[top]\n" + (ROOT / ".editorconfig").read_text())
     assert settings["top"]["root"] == "true"
@@ -208,7 +208,7 @@ def test_editors_are_told_what_the_formatters_want() -> None:
     assert settings["Makefile"]["indent_style"] == "tab"
 
 
-# --- and says what is true ------------------------------------------------------------------------
+# --- agreement with the project -------------------------------------------------------------------
 
 
 def test_ci_tries_every_version_of_python_that_the_package_names() -> None:
@@ -223,7 +223,10 @@ def test_ci_tries_every_version_of_python_that_the_package_names() -> None:
 def test_ci_runs_the_targets_that_everyone_runs() -> None:
     jobs = read(".github/workflows/ci.yml")["jobs"].values()
     commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
-    assert [command for command in commands if "make " in command] == ["make check", "make test"]
+    assert [command for command in commands if "make " in command] == [
+        "make check docs-site",
+        "make test",
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "config.yml"])

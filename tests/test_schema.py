@@ -1,10 +1,9 @@
-"""The checked-in JSON Schema is what the types say, and what is on the wire fits it."""
+"""The checked-in JSON Schema matches the types, and recorded messages match the schema."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from tests.streams import BOTH_DIRECTIONS, RECORDED, events_of, rpc_of, ui_of
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS, RECORDED, events_of, rpc_of, ui_of
+from tests.helpers.schema_validator import validator
 from turnwire.cli.commands.schema import written
 from turnwire.cli.main import main
 from turnwire.cli.recordings.vocabularies import schemas
@@ -24,11 +24,6 @@ FOLDER = Path(__file__).parent.parent / "schema"
 NAMES = sorted(schemas())
 
 
-@cache
-def validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(schemas()[name])
-
-
 def assert_fits(name: str, value: Any) -> None:
     error = next(validator(name).iter_errors(value), None)
     assert error is None, f"{error.json_path}: {error.message}" if error else ""
@@ -37,7 +32,7 @@ def assert_fits(name: str, value: Any) -> None:
 # --- the files --------------------------------------------------------------------------------
 
 
-def test_the_vocabularies() -> None:
+def test_the_vocabularies_have_their_schemas() -> None:
     assert [
         *("blocks", "claude", "deltas", "events", "messages", "rpc", "rpc-calls", "rpc-frames"),
         *("ui", "v2", "v2-client", "view"),
@@ -69,13 +64,13 @@ def test_the_command_prints_and_writes_one_of_them(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["v2-client.schema.json"]
 
 
-def test_a_vocabulary_that_there_is_not_is_refused_with_the_names_of_those_there_are() -> None:
+def test_an_unknown_vocabulary_is_refused_with_the_known_names() -> None:
     result = CliRunner().invoke(main, ["schema", "v3"])
     assert result.exit_code == 2
     assert "there is no schema 'v3'. Name one of blocks, " in result.stderr
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = CliRunner().invoke(main, ["schema", "--out", str(tmp_path / "file" / "below")])
     assert result.exit_code == 2
@@ -104,12 +99,12 @@ def _references(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_type_says_what_it_is(name: str) -> None:
+def test_each_type_has_a_description(name: str) -> None:
     for title, definition in schemas()[name]["$defs"].items():
         assert definition.get("description"), f"{title} has no docstring"
 
 
-def test_fields_say_what_the_comments_beside_them_say() -> None:
+def test_the_descriptions_of_fields_are_their_comments() -> None:
     events = schemas()["events"]["$defs"]
     own, inherited = (events["TurnFailed"]["properties"][name] for name in ("code", "session_id"))
     assert own["description"].startswith("the agent's error code")
@@ -120,17 +115,17 @@ def test_fields_say_what_the_comments_beside_them_say() -> None:
     assert "noqa" not in json.dumps(schemas())
 
 
-# --- what is on the wire ----------------------------------------------------------------------
+# --- messages on the wire ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_what_the_real_cli_said_fits(path: Path) -> None:
+def test_recorded_output_of_the_real_cli_fits_the_schema(path: Path) -> None:
     for line in path.read_bytes().splitlines():
         assert_fits("claude", json.loads(line))
 
 
 @pytest.mark.parametrize("path", BOTH_DIRECTIONS, ids=lambda path: path.stem)
-def test_what_a_host_said_to_it_fits(path: Path) -> None:
+def test_recorded_input_of_the_real_cli_fits_the_schema(path: Path) -> None:
     for line in path.read_bytes().splitlines():
         envelope = json.loads(line)
         if envelope["dir"] == "in":
@@ -138,7 +133,7 @@ def test_what_a_host_said_to_it_fits(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED[::3], ids=lambda path: path.stem)  # jsonschema is slow
-def test_what_it_becomes_fits(path: Path) -> None:
+def test_translated_messages_fit_the_schema(path: Path) -> None:
     events = events_of(path.read_bytes().splitlines())
     ui = ui_of(events)
     bridge = rpc.RpcBridge(system=True, tool_progress="output_delta")
@@ -178,12 +173,12 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("message", UNKNOWN, ids=json.dumps)
-def test_what_nobody_knows_yet_fits(message: dict[str, Any]) -> None:
+def test_unknown_messages_fit_the_schema(message: dict[str, Any]) -> None:
     assert_fits("claude", message)
 
 
 @pytest.mark.parametrize("message", WRONG, ids=json.dumps)
-def test_what_is_known_has_to_be_right(message: Any) -> None:
+def test_wrong_fields_of_known_messages_do_not_fit_the_schema(message: Any) -> None:
     assert not validator("claude").is_valid(message)
 
 
@@ -196,7 +191,7 @@ def test_our_own_vocabularies_are_closed() -> None:
 # --- protocol v2: the server's frames are open, the client's are not --------------------------
 
 
-def test_a_frame_of_the_server_that_nobody_knows_yet_fits() -> None:
+def test_an_unknown_frame_of_the_server_fits_the_schema() -> None:
     assert_fits("v2", {"type": "session.novel", "anything": 1})
     assert not validator("v2").is_valid({"type": "session.reset", "payload": {}})
 

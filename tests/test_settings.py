@@ -1,4 +1,4 @@
-"""A flag goes before the environment, that before turnwire.toml, that before what is usual."""
+"""Settings: a flag goes before the environment, then turnwire.toml, then the default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnwire.settings import BadSetting, Settings, flag_of_v2, read_settings
 from turnwire.settings_check import check_settings
 
 
-def test_who_chose_what(tmp_path: Path) -> None:
+def test_each_setting_names_its_source(tmp_path: Path) -> None:
     file = tmp_path / "turnwire.toml"
     file.write_text('port = 1\nhost = "::1"\nagent = "replay"\nroots = ["/a"]\n')
     environ = {"TURNWIRE_PORT": "2", "TURNWIRE_HOST": "localhost", "TURNWIRE_ORIGINS": "a, b,"}
@@ -52,21 +52,21 @@ def test_the_flag_of_the_protocol_has_a_name_of_its_own() -> None:
         ('on_disconnect = "stop"', "on_disconnect is 'stop'"),
     ],
 )
-def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_setting_is_named(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "turnwire.toml"
     file.write_text(text)
     with pytest.raises(BadSetting, match=said.replace("?", r"\?")):
         read_settings(environ={"TURNWIRE_CONFIG": str(file)})
 
 
-def test_a_file_that_was_named_has_to_be_there(tmp_path: Path) -> None:
+def test_a_settings_file_given_by_name_must_exist(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="there is no file"):
         read_settings(environ={"TURNWIRE_CONFIG": str(tmp_path / "none")})
     with pytest.raises(BadSetting, match="TURNWIRE_PORT"):
         read_settings(environ={"TURNWIRE_PORT": "many"})
 
 
-def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
+def test_agent_options_are_a_table_or_json(tmp_path: Path) -> None:
     file = tmp_path / "turnwire.toml"
     file.write_text(
         '[agent_options.claude]\nhooks = ["app.hooks:no_rm"]\n'
@@ -107,7 +107,7 @@ def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
         ("public_url", "https://chat.example/..", "its path may have"),
         ("public_url", "https://chat.example/api/x", "addresses of its own below /api"),
         ("roots", ["/nonexist"], "there is no directory '/nonexist'"),
-        ("roots", ["~nobody-of-this-name"], "cannot be read"),
+        ("roots", ["~no-user-of-this-name"], "cannot be read"),
         ("max_frame_bytes", 0, "cannot be less than 1024"),
         ("max_connections", 0, "cannot be less than 1"),
         ("max_items", 255, "cannot be less than 256"),
@@ -117,20 +117,20 @@ def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
         ("on_disconnect", "stop", "Invalid enum value"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_the_start(name: str, value: Any, said: str) -> None:
+def test_contradictory_settings_are_refused_at_the_start(name: str, value: Any, said: str) -> None:
     with pytest.raises(BadSetting) as refused:
         create_app(Settings(**{name: value}))
     assert refused.value.message.startswith(f"{name} is {value!r} (Settings): ")
     assert said in refused.value.message
 
 
-def test_who_chose_what_cannot_be_meant_is_named() -> None:
+def test_the_source_of_a_contradictory_setting_is_named() -> None:
     settings, told = read_settings(environ={"TURNWIRE_ORIGINS": "app.example"})
     with pytest.raises(BadSetting, match="TURNWIRE_ORIGINS"):
         check_settings(settings, told)
 
 
-def test_what_can_be_meant_is_not_refused(tmp_path: Path) -> None:
+def test_valid_settings_are_not_refused(tmp_path: Path) -> None:
     check_settings(
         Settings(
             data_dir=tmp_path,  # type: ignore[arg-type]  # a path is as good as its name
@@ -178,7 +178,7 @@ def test_an_application_reads_either_name(monkeypatch: pytest.MonkeyPatch, name:
 @pytest.mark.parametrize(
     ("word", "meant"), [("on", True), ("Yes", True), ("1", True), ("off", False), ("", False)]
 )
-def test_yes_and_no_may_be_said_in_several_words(
+def test_booleans_have_several_spellings(
     word: str, meant: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -187,7 +187,7 @@ def test_yes_and_no_may_be_said_in_several_words(
     assert settings.protocol_v2 is meant
 
 
-def test_what_is_neither_yes_nor_no_is_refused_in_plain_words(
+def test_an_invalid_boolean_is_refused_with_the_valid_words(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The tiers of the tests name tests that there are."""
+"""The tiers name tests that exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_file_or_folder_of_a_tier_exists(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", CANARIES)
-def test_a_canary_is_a_quick_test_of_what_is_left_out(place: str) -> None:
+def test_a_canary_is_a_quick_test_of_a_volume_file(place: str) -> None:
     file, _, name = place.partition("::")
     assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8")
     assert not is_volume(place)

@@ -1,4 +1,4 @@
-"""Which tests `make test` runs, and which ones only `make test-all` does."""
+"""The tiers of the tests: which ones `make test` runs, and which ones only `make test-all` runs."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ __all__ = ["CANARIES", "QUICK", "VOLUME", "is_volume"]
 VOLUME = (
     "agents/claude",
     "cli/test_chat.py",
+    "cli/test_copy.py",
     "cli/test_run.py",
     "engine/test_bad_agents.py",
     "engine/test_lease.py",
-    "engine/test_promises.py",
+    "engine/test_guarantees.py",
     "prove/test_faults.py",
     "prove/test_invariants.py",
     "prove/test_sweep.py",
-    "server/test_coming_back.py",
+    "server/test_reconnect.py",
     "server/test_crashes.py",
     "server/test_fuzz.py",
-    "server/test_golden.py",
+    "server/test_golden_transcripts.py",
     "server/test_killed.py",
-    "server/test_mounted_stop.py",
+    "server/test_mounted_shutdown.py",
+    "server/test_outage.py",
     "server/test_other_process.py",
-    "server/test_pages.py",
-    "server/test_rpc_coming_back.py",
-    "server/test_rpc_pages.py",
-    "server/test_shown.py",
-    "server/test_slow.py",
+    "server/test_documentation.py",
+    "server/test_rpc_reconnect.py",
+    "server/test_rpc_documentation.py",
+    "server/test_shown_text.py",
+    "server/test_slow_clients.py",
+    "test_how_to.py",
+    "stores/postgres/test_faults.py",
     "test_light_install.py",
 )
 # The tests of these folders that need no program of Claude's are quick.
 QUICK = (
-    "agents/claude/test_becoming.py",
+    "agents/claude/test_translation_tables.py",
     "agents/claude/test_bounds.py",
     "agents/claude/test_hooks.py",
     "agents/claude/test_model_proxy.py",
@@ -41,14 +45,17 @@ QUICK = (
     "agents/claude/test_recordings.py",
     "agents/claude/test_tools.py",
 )
-# One of each kind that is left out: a crash point, three kills, a turn of the real Claude Code, a session of v2 and one of
-# RPC that a killed server interrupts. The page has its own: see `test-page-canary` in the Makefile.
+# One of each kind that is left out: a crash point and three kills on each store, a turn of the real Claude Code, a session of v2 and one of
+# RPC that a killed server interrupts, connections to PostgreSQL that are cut. The page has its own: see `test-page-canary` in the Makefile.
 CANARIES = (
     "prove/test_sweep.py::test_a_day_that_dies_when_a_step_was_written_is_finished_truthfully",
-    "prove/test_sweep.py::test_nothing_is_lost_or_doubled_by_three_kills_at_any_moment",
+    "prove/test_sweep.py::test_three_kills_at_random_moments_lose_and_repeat_no_entry",
+    "prove/test_sweep.py::test_a_day_on_postgres_that_dies_when_its_batch_is_written_is_finished_truthfully",
+    "prove/test_sweep.py::test_three_kills_on_postgres_lose_and_repeat_no_entry",
     "agents/claude/test_sessions.py::test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice",
-    "server/test_killed.py::test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again",
-    "server/test_rpc_coming_back.py::test_a_question_outlives_the_server_that_asked_it",
+    "server/test_killed.py::test_a_shutdown_ends_turns_truthfully_and_tells_clients_to_reconnect",
+    "server/test_rpc_reconnect.py::test_a_question_outlives_the_server_that_asked_it",
+    "stores/postgres/test_faults.py::test_connections_are_cut_in_the_middle_of_commits",
 )
 
 

@@ -36,13 +36,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/ownership/claims": ("tests/engine/test_claims.py",),
     "engine/fanout/follow": ("tests/engine/test_follow.py",),
     "server/access/auth": ("tests/server/test_auth.py",),
-    "server/sockets/commands": ("tests/server/test_carry_out.py",),
+    "server/sockets/commands": ("tests/server/test_commands.py",),
     "server/access/gate": ("tests/server/test_gate.py",),
     "server/access/keys": ("tests/server/test_keys.py",),
     "server/access/limits": ("tests/server/test_limits.py",),
     "stores/sqlite/commit": (
         "tests/stores/test_commit.py",
-        "tests/stores/test_sqlite.py::test_it_keeps_the_promise",
+        "tests/stores/test_sqlite.py::test_the_sqlite_store_passes_the_check",
     ),
 }
 

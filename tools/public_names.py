@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -33,7 +34,7 @@ def _entry(module: ModuleType, name: str) -> Iterator[str]:
         yield ""
     elif inspect.isclass(value):
         yield from _class(value)
-    elif callable(value):
+    elif inspect.isroutine(value):
         yield f"`{name}{_signature(value)}`"
         yield ""
         yield _text(value)
@@ -104,7 +105,8 @@ def _plain(default: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return inspect.getdoc(value) or ""
+    """Returns a docstring, with the blank line that some Markdown readers need before a list."""
+    return re.sub(r"(?<=:)\n(?=- )", "\n\n", inspect.getdoc(value) or "")
 
 
 def _in_one_line(value: Any) -> str:

@@ -30,7 +30,7 @@ _CALLED = {"work": "/workspace", "home": "/home"}
 _INSTALLED = re.compile(r"/[^\s\"']*/site-packages/")
 _SOCKET = re.compile(r"/tmp/cc-socks/\d+\.sock")
 # Tests that are too long to keep, or full of paths of this machine.
-_LEFT_OUT = "not fifty and not promises and not very_long and not no_key"
+_LEFT_OUT = "not fifty and not agent_port and not very_long and not no_key"
 _LONG = ("commands", "models", "slash_commands", "skills", "agents", "terminal_slash_commands")
 
 

@@ -5,7 +5,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   root: here("."),
-  base: "./", // the server says in <base> where the page is
+  base: "./", // the server sets the page's address in <base>
   resolve: {
     alias: [
       { find: "@turnwire/client/react", replacement: here("../clients/typescript/src/react.ts") },
@@ -21,7 +21,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the page's policy allows nothing inline
     reportCompressedSize: false,
   },
-  // For work on the page: `turnwire serve`, then `npm run dev`, with the link's cookie on the same host.
+  // For development of the page: run `turnwire serve`, then `npm run dev`, and sign in on the same host.
   server: {
     proxy: {
       "/api": "http://127.0.0.1:7410",

@@ -2,7 +2,7 @@ import { mergeConfig } from "vite";
 import { defineConfig } from "vitest/config";
 import page from "./vite.config";
 
-// One browser, two workers with three tests each: as much as a small machine can do at the same time.
+// One browser, two workers with three tests each: the limit of a small machine.
 export default mergeConfig(
   page,
   defineConfig({
@@ -10,7 +10,7 @@ export default mergeConfig(
       include: process.env.RUN ? [process.env.RUN] : ["tests/**/*.test.ts"],
       globalSetup: "tests/setup.ts",
       pool: "threads",
-      isolate: false, // what drives the browser is loaded once in a worker
+      isolate: false, // each worker loads the browser driver once
       testTimeout: 480_000,
       hookTimeout: 240_000,
       maxWorkers: 2,

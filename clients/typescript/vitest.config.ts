@@ -6,6 +6,6 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     pool: "threads",
-    maxWorkers: 4, // most of the time they wait for a server
+    maxWorkers: 4, // the workers mostly wait for servers
   },
 });

@@ -19,7 +19,7 @@ function Chat({ id }) {
         <Request key={request.request_id} request={request} answer={answer} decide={decide} />
       ))}
       <form action={say}>
-        <input name="words" placeholder="Say something" required />
+        <input name="words" placeholder="Write a message" required />
         <button type="submit">Send</button>
         <Choice text="Stop" disabled={!view.status?.running} choose={() => interrupt()} />
       </form>

@@ -17,13 +17,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnwire.lazy import fetcher
+from turnwire.version import __version__
 
 # The module of each public name. It is imported at the first access, so that `turnwire --help` and
 # programs that need one layer do not load the whole package.
 if TYPE_CHECKING:
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
-    from turnwire.client import Client, Closed
+    from turnwire.agents.function import AgentTurn, FunctionAgent
+    from turnwire.agents.local import LocalSession
+    from turnwire.client import Client, Closed, Unreachable
+    from turnwire.core import blocks, controls, events
     from turnwire.core.error_codes import Refused
     from turnwire.core.events import NormalizedStreamEvent
     from turnwire.core.status import OpenRequest, Status, TurnEnd
@@ -36,9 +40,12 @@ if TYPE_CHECKING:
     from turnwire.errors import BadLine, TurnwireError
     from turnwire.server.app import create_app
     from turnwire.settings import Settings
+    from turnwire.stores.open_store import open_store
+    from turnwire.stores.postgres import PostgresStore
     from turnwire.stores.sqlite import SqliteStore
 
 __all__ = [
+    "AgentTurn",
     "BadLine",
     "ClaudeAgent",
     "ClaudeStreamAdapter",
@@ -47,8 +54,11 @@ __all__ = [
     "DemoAgent",
     "Engine",
     "EngineSettings",
+    "FunctionAgent",
+    "LocalSession",
     "NormalizedStreamEvent",
     "OpenRequest",
+    "PostgresStore",
     "Refused",
     "Reply",
     "RpcBridge",
@@ -62,14 +72,18 @@ __all__ = [
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
+    "Unreachable",
     "__version__",
+    "blocks",
+    "controls",
     "create_app",
+    "events",
     "frames",
+    "open_store",
 ]
 
-__version__ = "0.1.0"
-
 _HOME = {
+    "AgentTurn": "turnwire.agents.function",
     "BadLine": "turnwire.errors",
     "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
@@ -78,8 +92,11 @@ _HOME = {
     "DemoAgent": "turnwire.agents.demo",
     "Engine": "turnwire.engine",
     "EngineSettings": "turnwire.engine",
+    "FunctionAgent": "turnwire.agents.function",
+    "LocalSession": "turnwire.agents.local",
     "NormalizedStreamEvent": "turnwire.core.events",
     "OpenRequest": "turnwire.core.status",
+    "PostgresStore": "turnwire.stores.postgres",
     "Refused": "turnwire.core.error_codes",
     "Reply": "turnwire.dialects.v2.reply",
     "RpcBridge": "turnwire.dialects.rpc",
@@ -93,8 +110,13 @@ _HOME = {
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
+    "Unreachable": "turnwire.client",
+    "blocks": "turnwire.core",
+    "controls": "turnwire.core",
     "create_app": "turnwire.server.app",
+    "events": "turnwire.core",
     "frames": "turnwire.dialects.v2",
+    "open_store": "turnwire.stores.open_store",
 }
 
 

@@ -30,13 +30,26 @@ class CrashPoint(Enum):
         "The rows of a transaction are changed, but not committed: a restart undoes them."
     )
     SQLITE_COMMITTED = "A transaction is on disk; its callers do not know."
+    # The PostgreSQL database.
+    POSTGRES_SENDS = "A statement that writes is complete; PostgreSQL has not got it."
+    POSTGRES_SENT = "PostgreSQL has committed the statement; its callers do not know."
+    POSTGRES_COMMITS = (
+        "The rows of a transaction are changed in PostgreSQL, but not committed: they are undone."
+    )
+    POSTGRES_COMMITTED = "PostgreSQL has committed a transaction; its callers do not know."
+    POSTGRES_SETTLES = "A connection was lost during a commit; whether it is written is unknown."
+    POSTGRES_SETTLED = "It is certain whether the commit is written; its callers do not know."
     # Ownership of a conversation.
     CREATES = "A client asks for a new conversation; it does not exist yet."
     CREATED = "The conversation exists; the client does not know."
     CLAIMS = "A conversation is to be claimed; its former owner still has it."
     CLAIMED = "The conversation is claimed; its state was neither read nor recovered."
-    RENEWS = "Leases are about to be renewed."
-    RENEWED = "Leases are renewed; the process does not know yet which were lost."
+    JOINS = "A process is to join the nodes of the store."
+    JOINED = "The process is a node of the store; it has not recovered any conversation."
+    RENEWS = "The lease of a node is about to be renewed."
+    RENEWED = "The lease is renewed; the process does not know yet what it has lost."
+    LEAVES = "A node has no conversations any more; the store still has it."
+    LEFT = "The store does not have the node any more."
     RELEASES = "A conversation has no work left; this process still owns it."
     RELEASED = "The conversation has no owner."
     # Commands of people.

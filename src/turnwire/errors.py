@@ -3,6 +3,7 @@
 TurnwireError
 ├── BadLine          a line of an agent's stream that is not a JSON object
 ├── UnreadableInput  a file that cannot be read at all
+├── Unreachable      a server that does not answer (turnwire.client)
 ├── Refused          a refused command, with an error code of the protocol
 │                    (turnwire.core.error_codes)
 └── ContractBroken   a delta stream that breaks a rule, raised by a strict reader
@@ -17,10 +18,14 @@ __all__ = ["BadLine", "TurnwireError", "UnreadableInput"]
 
 
 class TurnwireError(Exception):
-    """The base class. `code` is for programs, `message` for people; `data` has the details."""
+    """The base class. `code` is for programs, `message` for people; `data` has the details.
+
+    `what_to_do` is the next step; it is empty if the message says it.
+    """
 
     code = "INTERNAL_ERROR"
     retryable = False
+    what_to_do = ""
 
     def __init__(self, message: str, **data: Any) -> None:
         super().__init__(message)

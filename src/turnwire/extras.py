@@ -4,14 +4,17 @@ from __future__ import annotations
 
 __all__ = ["MODULES", "how_to_install"]
 
-# `pip install turnwire` installs none of these. The command line needs all of them, as it includes
-# the server.
+# `pip install turnwire` installs none of these. The command line needs those of `cli` and of
+# `server`, as it includes the server.
 MODULES = {
+    "asyncpg": "postgres",
     "click": "cli",
+    "nats": "nats",
     "prompt_toolkit": "cli",
     "rich": "cli",
     "starlette": "server",
     "uvicorn": "server",
+    "valkey": "valkey",
 }
 
 

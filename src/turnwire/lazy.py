@@ -26,7 +26,9 @@ def fetcher(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            value = getattr(import_module(home), name)
+            module = import_module(home)
+            # A public module, such as `frames`, is an attribute of its package after its import.
+            value = getattr(module, name, None) or import_module(f"{home}.{name}")
         except ModuleNotFoundError as error:
             extra = MODULES.get((error.name or "").partition(".")[0])
             if extra is None:

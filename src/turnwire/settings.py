@@ -16,16 +16,19 @@ from msgspec import Struct, structs
 
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent
+from turnwire.stores.address import Address, is_database, shown
 
 __all__ = [
     "Authenticate",
     "BadSetting",
     "Settings",
     "Sourced",
+    "check_flag",
     "check_number",
     "default_data_dir",
     "flag_of_v2",
     "read_settings",
+    "shown_value",
 ]
 
 # Gets an ASGI scope (of a request or a WebSocket); returns the user's name, or None.
@@ -51,6 +54,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     # Address and data.
     data_dir: str = ""  # directory of the conversations; empty: this user's data directory
+    store: str = ""  # `postgresql://user@host/database`; empty: a file in the data directory
+    synchronous_replication: bool = False  # a standby of the store lacks nothing acknowledged
+    # Other nodes: processes that share the store.
+    bus: str = ""  # how they are reached, as a URL; empty: by the store's own host; `off`: not
+    node: str = ""  # the name of this node; empty: the name of the machine
+    # The listening address.
     host: str = "127.0.0.1"  # the address to listen on
     port: int = 7410  # 0: any free port
     public_url: str = (
@@ -126,6 +135,20 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Returns the directory of the conversations."""
         return Path(self.data_dir).expanduser() if self.data_dir else default_data_dir()
 
+    @property
+    def kept_in(self) -> str:
+        """Returns where the conversations are stored, as it may be shown."""
+        return shown(self.store) if self.store else str(self.data_path)
+
+    def __repr__(self) -> str:
+        """Returns the settings that are not the default, without the password of the store."""
+        said = []
+        for field in structs.fields(self):
+            value = getattr(self, field.name)
+            if value != _usual(field):
+                said.append(f"{field.name}={shown_value(field.name, value)!r}")
+        return f"Settings({', '.join(said)})"
+
 
 class Sourced(Struct, frozen=True):
     """A setting and its source."""
@@ -195,8 +218,25 @@ def read_settings(
         elif name in written:
             source, value = str(path), written[name]
         chosen[name] = _checked(value, field, source)
-        told.append(Sourced(name, chosen[name], source))
+        told.append(Sourced(name, shown_value(name, chosen[name]), source))
+    if flags is not None and flags.get("store"):
+        check_flag(flags["store"])
     return Settings(**chosen), told
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Returns the value of a setting as it may be shown: without the password of the store."""
+    return shown(value) if name in ("store", "bus") and isinstance(value, str) else value
+
+
+def check_flag(store: str) -> None:
+    """Raises BadSetting if the value of --store has a password: other users could see it."""
+    if is_database(store) and Address(store).has_password:
+        raise BadSetting(
+            "a password in --store is visible to every user of this machine, in the process list."
+            " Leave it out, and give it in PGPASSWORD, in ~/.pgpass, or with the whole address in"
+            " TURNWIRE_STORE or turnwire.toml."
+        )
 
 
 def flag_of_v2() -> bool:
@@ -238,7 +278,11 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
     for name in written:
         if name not in _NAMES:
             near = difflib.get_close_matches(name, _NAMES, 1)
-            hint = f"Did you mean {near[0]}?" if near else "See docs/server.md for the list."
+            hint = (
+                f"Did you mean {near[0]}?"
+                if near
+                else "See docs/reference/settings.md for the list."
+            )
             raise BadSetting(f"{path}: there is no setting {name!r}. {hint}")
     return written
 
@@ -262,7 +306,7 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
         checked = msgspec.convert(value, field.type, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
         why = "it has to be true or false" if field.type in _YES_OR_NO else error
-        said = f"{field.name} is {value!r} ({source}): {why}."
+        said = f"{field.name} is {shown_value(field.name, value)!r} ({source}): {why}."
         raise BadSetting(f"{said} Correct it there.") from None
     check_number(field.name, checked, source)
     return checked

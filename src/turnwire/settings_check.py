@@ -12,7 +12,10 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import structs
 
-from turnwire.settings import BadSetting, Settings, Sourced, check_number
+from turnwire.bus.open_bus import open_bus
+from turnwire.errors import TurnwireError
+from turnwire.settings import BadSetting, Settings, Sourced, check_number, shown_value
+from turnwire.stores.address import Address, BadAddress, is_database
 
 __all__ = ["check_settings", "is_number"]
 
@@ -36,7 +39,8 @@ def check_settings(settings: Settings, told: Iterable[Sourced] = ()) -> None:
         check_number(field.name, value, source)
         wrong = _RULES[field.name](value) if field.name in _RULES else None
         if wrong is not None:
-            raise BadSetting(f"{field.name} is {value!r} ({source}): {wrong}")
+            said = shown_value(field.name, value)
+            raise BadSetting(f"{field.name} is {said!r} ({source}): {wrong}")
 
 
 def _check_type(field: structs.FieldInfo, value: Any, source: str) -> None:
@@ -48,11 +52,34 @@ def _check_type(field: structs.FieldInfo, value: Any, source: str) -> None:
     try:
         msgspec.convert(plain, field.type)
     except msgspec.ValidationError as error:
-        raise BadSetting(f"{field.name} is {value!r} ({source}): {error}.") from None
+        said = shown_value(field.name, value)
+        raise BadSetting(f"{field.name} is {said!r} ({source}): {error}.") from None
 
 
 def _are_paths(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value)
+
+
+def _store(address: str) -> str | None:
+    if not address:
+        return None
+    try:
+        if not is_database(address):
+            return "Name a database: postgresql://user@host:5432/database. For a file use data_dir."
+        Address(address)
+    except BadAddress as wrong:
+        return wrong.message
+    return None
+
+
+def _bus(address: str) -> str | None:
+    if address in ("", "off"):
+        return None
+    try:
+        open_bus(address)
+    except TurnwireError as wrong:
+        return wrong.message
+    return None
 
 
 def _host(host: str) -> str | None:
@@ -152,4 +179,6 @@ _RULES: Mapping[str, Callable[[Any], str | None]] = {
     "public_url": _public_url,
     "roots": _roots,
     "slow_loop_seconds": _slow_loop_seconds,
+    "store": _store,
+    "bus": _bus,
 }

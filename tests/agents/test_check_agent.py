@@ -1,4 +1,4 @@
-"""The checks for agents: good ones pass, and whatever a bad one does wrong is named."""
+"""`check_agent`: good agents pass, and each fault of a bad agent is named."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.asker import Asker, How
-from tests.agents.strange import ENDED, FIGURES, SAID, STARTED, WHOSE, StrangeAgent, result_of
-from tests.streams import FIXTURES, RECORDED
+from tests.agents.helpers.asking_agent import Asker, How
+from tests.agents.helpers.misbehaving_agents import (
+    ENDED,
+    FIGURES,
+    SAID,
+    STARTED,
+    WHOSE,
+    StrangeAgent,
+    result_of,
+)
+from tests.helpers.recorded_streams import FIXTURES, RECORDED
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.replay import ReplayAgent
@@ -41,14 +49,14 @@ def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
     assert (len(report.kept), report.skipped, report.notes) == (13, [], [])
 
 
-def test_a_recording_keeps_what_it_can() -> None:
+def test_the_replay_agent_passes_the_checks_that_a_recording_allows() -> None:
     path = FIXTURES / "claude" / "14_multi_turn.jsonl"
     report = asyncio.run(check_agent(lambda: ReplayAgent(path, 0)))
     assert "a resumed session answers" in report.kept
     assert "a question is answered" in report.skipped
 
 
-def test_one_that_ignores_interrupts_is_reported_and_not_refused() -> None:
+def test_an_agent_that_ignores_interrupts_is_reported_and_not_refused() -> None:
     def make() -> Agent:
         return DemoAgent(delay=0.002, obey_interrupt=False)
 
@@ -60,7 +68,7 @@ def test_one_that_ignores_interrupts_is_reported_and_not_refused() -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_what_the_real_claude_says_is_in_order(path: Path) -> None:
+def test_the_events_of_the_real_claude_are_in_order(path: Path) -> None:
     adapter, order = claude.ClaudeStreamAdapter(), EventOrder()
     for line in claude.read(path.read_bytes().splitlines()):
         if not isinstance(line, BadLine) and (events := adapter.feed(line)):
@@ -92,7 +100,7 @@ def test_what_the_real_claude_says_is_in_order(path: Path) -> None:
         ([[ev.TurnStarted("", "", None, None)]], "provider is empty"),
     ],
 )
-def test_what_is_out_of_order_is_named(
+def test_events_out_of_order_are_named(
     batches: list[list[NormalizedStreamEvent]], problem: str
 ) -> None:
     order = EventOrder()
@@ -108,7 +116,7 @@ def test_a_second_result_and_a_second_request_are_named() -> None:
     assert order.problems == ["a second result for t-1", "request r-1 was asked twice"]
 
 
-def test_what_a_subagent_says_after_the_turn_is_in_order() -> None:
+def test_events_of_a_sub_agent_after_the_turn_are_in_order() -> None:
     late = ev.AssistantMessage("strange", "s-1", "t-1", "a-1", "m-2", 0, [TEXT])
     output = ev.ContentDelta(*WHOSE, "m-9", 0, "tool_output", "x", "t-1")
     order = EventOrder()
@@ -127,7 +135,7 @@ def test_a_turn_whose_stream_broke_off_has_no_figures() -> None:
 
 
 def checked(agent: StrangeAgent, prompts: Prompts | None = None) -> AgentReport:
-    """What the checks say of an agent."""
+    """Returns the report of the checks about an agent."""
     return asyncio.run(check_agent(lambda: agent, prompts, seconds=0.3))
 
 
@@ -181,7 +189,7 @@ def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem
         ),
     ],
 )
-def test_what_a_bad_agent_does_is_named(agent: StrangeAgent, problem: str) -> None:
+def test_each_fault_of_a_bad_agent_is_named(agent: StrangeAgent, problem: str) -> None:
     with pytest.raises(AgentBroken) as broken:
         checked(agent)
     assert problem in str(broken.value)

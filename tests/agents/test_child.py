@@ -1,4 +1,4 @@
-"""Agents in processes of their own: the same port, and nothing they do reaches the server."""
+"""Agents in their own processes: they keep the agent port, and their faults do not reach the server."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tests.agents.hearing import SECONDS, but_for_ids, talking
-from tests.agents.processes import wait_until_gone
+from tests.agents.helpers.processes import wait_until_gone
+from tests.agents.helpers.session_driver import SECONDS, but_for_ids, talking
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.guard import descendants_of, running
@@ -31,7 +31,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 ROOT = Path(__file__).parent.parent.parent
-STRANGE = "tests.agents.strange:make"
+STRANGE = "tests.agents.helpers.misbehaving_agents:make"
 
 
 def child(agent: str = "demo", **options: object) -> Agent:
@@ -58,7 +58,7 @@ def test_an_agent_in_a_process_of_its_own_says_the_same() -> None:
     asyncio.run(run())
 
 
-def test_news_that_the_rules_need_comes_through_as_it_was_said() -> None:
+def test_notices_that_the_rules_need_pass_unchanged() -> None:
     who = ("agent", "s-1", None, None)
     asked = ToolUseBlock("q1", "poll", "POLL", {}, "in_progress", asks=True)
     said: list[NormalizedStreamEvent] = [
@@ -82,13 +82,13 @@ def test_news_that_the_rules_need_comes_through_as_it_was_said() -> None:
     assert read_from_agent(write(Said(said))) == Said(said)
 
 
-def test_what_it_says_about_itself_is_the_agents() -> None:
+def test_a_child_describes_itself_as_its_agent_does() -> None:
     agent = ChildAgent("demo")
     assert (agent.name, agent.unavailable()) == ("demo", None)
     assert agent.capabilities.questions_survive
 
 
-def test_what_is_ready_together_is_read_together() -> None:
+def test_events_that_are_ready_together_are_read_together() -> None:
     async def run() -> None:
         async with talking(child()) as ear:
             await ear.say("long")
@@ -131,7 +131,7 @@ def test_an_interrupt_reaches_it_in_the_middle_of_a_flood() -> None:
     asyncio.run(run())
 
 
-def test_garbage_between_the_lines_is_passed_by() -> None:
+def test_invalid_lines_are_ignored() -> None:
     async def run() -> None:
         async with talking(child(garbage=True)) as ear:
             await ear.say("Hello")
@@ -142,7 +142,7 @@ def test_garbage_between_the_lines_is_passed_by() -> None:
     asyncio.run(run())
 
 
-def test_what_an_agent_prints_does_not_disturb_its_events() -> None:
+def test_the_output_of_an_agent_does_not_disturb_its_events() -> None:
     async def run() -> None:
         async with talking(child(STRANGE, how="prints")) as ear:
             await ear.say("Hello")
@@ -152,7 +152,7 @@ def test_what_an_agent_prints_does_not_disturb_its_events() -> None:
     asyncio.run(run())
 
 
-def test_half_a_character_is_mended_on_its_way() -> None:
+def test_half_a_character_is_replaced_between_the_processes() -> None:
     async def run() -> None:
         async with talking(child(STRANGE, how="half a character")) as ear:
             await ear.say("Hello")
@@ -165,7 +165,7 @@ def test_half_a_character_is_mended_on_its_way() -> None:
 # --- the end ------------------------------------------------------------------------------------
 
 
-def test_one_that_is_killed_in_the_middle_of_a_tool_is_gone_and_says_how() -> None:
+def test_a_child_that_is_killed_during_a_tool_reports_how_it_ended() -> None:
     async def run() -> None:
         async with talking(child(die=True)) as ear:
             await ear.say("tool")
@@ -180,7 +180,7 @@ def test_one_that_is_killed_in_the_middle_of_a_tool_is_gone_and_says_how() -> No
     asyncio.run(run())
 
 
-def test_its_last_words_are_told() -> None:
+def test_the_last_output_of_a_child_is_reported() -> None:
     async def run() -> None:
         async with talking(child(STRANGE, how="exits")) as ear:
             await ear.say("Hello")
@@ -193,7 +193,7 @@ def test_its_last_words_are_told() -> None:
     asyncio.run(run())
 
 
-def test_what_is_asked_of_it_beside_the_talk_comes_back_and_its_death_is_told() -> None:
+def test_a_control_of_a_child_returns_or_reports_its_death() -> None:
     async def refusal(session: AgentSession, control: c.Control) -> tuple[str, str]:
         with pytest.raises((Refused, AgentGone)) as told:
             await session.control(control)
@@ -259,7 +259,7 @@ def test_closing_ends_a_turn_that_runs_and_names_its_process() -> None:
     asyncio.run(run())
 
 
-def test_closing_ends_what_a_tool_has_started() -> None:
+def test_closing_ends_the_processes_of_a_tool() -> None:
     async def run() -> None:
         async with talking(child(STRANGE, how="starts processes")) as ear:
             await ear.say("Hello")
@@ -271,7 +271,7 @@ def test_closing_ends_what_a_tool_has_started() -> None:
     asyncio.run(run())
 
 
-def test_what_a_dead_agent_leaves_behind_is_ended_and_named() -> None:
+def test_processes_of_a_dead_agent_are_ended_and_named() -> None:
     async def run() -> None:
         async with talking(child(STRANGE, how="starts processes")) as ear:
             await ear.say("Hello")
@@ -296,11 +296,11 @@ def test_what_a_dead_agent_leaves_behind_is_ended_and_named() -> None:
 
 
 def nothing_runs() -> bool:
-    """Whether every process that this one started is gone."""
+    """Returns whether every process that this one started is gone."""
     return not [each for each in descendants_of(os.getpid(), running()) if not each.dead]
 
 
-def test_one_that_never_starts_is_given_up_and_ended() -> None:
+def test_a_child_that_never_starts_is_ended_after_the_deadline() -> None:
     async def run() -> None:
         agent = ChildAgent("demo", never_start=True, start_seconds=0.5)
         with pytest.raises(AgentGone, match=r"did not start within 0\.5 seconds"):
@@ -327,12 +327,12 @@ def test_opening_can_be_given_up_at_any_time() -> None:
 @pytest.mark.parametrize(
     ("how", "why"), [("refuses", "It does not want to."), ("crashes", "ValueError: a mistake")]
 )
-def test_one_that_cannot_start_says_why(how: str, why: str) -> None:
+def test_a_child_that_cannot_start_says_why(how: str, why: str) -> None:
     with pytest.raises(AgentGone, match=why):
         asyncio.run(child(STRANGE, how=how).open(SessionStart("c")))
 
 
-def test_nothing_in_its_folder_takes_the_place_of_a_module(tmp_path: Path) -> None:
+def test_no_file_in_the_folder_of_a_child_replaces_a_module(tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('hijacked')")
 
     async def run() -> None:
@@ -373,7 +373,7 @@ def test_a_large_answer_arrives_whole() -> None:
 
 
 @given(st.lists(st.binary(max_size=12), max_size=20), st.integers(1, 7))
-def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], size: int) -> None:
+def test_lines_are_the_same_for_any_cuts(lines: list[bytes], size: int) -> None:
     lines = [line.replace(b"\n", b"") for line in lines]
     data = b"".join(line + b"\n" for line in lines)
     split = LineSplitter(12)
@@ -388,7 +388,7 @@ def test_a_line_that_is_too_long_is_the_end() -> None:
         split.feed(b"xx\nnext\n")
 
 
-def test_an_agent_that_writes_an_endless_line_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_writes_an_endless_line_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnwire.agents.child._LONGEST", 1 << 20)
 
     async def run() -> None:
@@ -401,7 +401,7 @@ def test_an_agent_that_writes_an_endless_line_is_gone(monkeypatch: pytest.Monkey
     asyncio.run(run())
 
 
-def test_it_runs_in_an_event_loop_of_uvloop_too() -> None:
+def test_a_child_runs_in_an_event_loop_of_uvloop_too() -> None:
     async def run() -> None:
         session = await ChildAgent("demo", delay=0).open(SessionStart("c"))
         await session.prompt([TextContent("hello")], turn_uuid="u")

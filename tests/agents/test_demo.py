@@ -1,4 +1,4 @@
-"""What the demo agent shows, scene by scene."""
+"""The scenes of the demo agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.hearing import Ear, but_for_ids, talking
+from tests.agents.helpers.session_driver import Ear, but_for_ids, talking
 from turnwire.agents.demo import DemoAgent, texts
 from turnwire.agents.demo.script import SCENES
 from turnwire.core import events as ev
@@ -22,7 +22,7 @@ from turnwire.ports import AgentGone, SessionStart
 
 
 def with_demo(run: Callable[[Ear], Coroutine[Any, Any, None]], **options: Any) -> Ear:
-    """Talk to a demo that does not wait between pieces."""
+    """Runs a scene with a demo without delays."""
 
     async def talk() -> Ear:
         async with talking(DemoAgent(**{"delay": 0, **options})) as ear:
@@ -33,7 +33,7 @@ def with_demo(run: Callable[[Ear], Coroutine[Any, Any, None]], **options: Any) -
 
 
 def told(prompt: str, **options: Any) -> Ear:
-    """Everything that a prompt brings, until its turn ends."""
+    """Returns all events of a prompt until its turn ends."""
 
     async def run(ear: Ear) -> None:
         await ear.say(prompt)
@@ -45,7 +45,7 @@ def told(prompt: str, **options: Any) -> Ear:
 # --- an answer ----------------------------------------------------------------------------------
 
 
-def test_a_prompt_without_any_of_its_words_is_answered_with_how_to_go_on() -> None:
+def test_a_prompt_without_a_known_word_is_answered_with_help() -> None:
     ear = told("Good morning")
     assert "`everything`" in ear.text
     assert "You said: *Good morning*" in ear.text
@@ -97,7 +97,7 @@ def test_only_the_first_turn_introduces_the_session() -> None:
     assert len({event.message_id for event in ear.all(ev.MessageStarted)}) == 2
 
 
-def test_a_prompt_without_words_is_answered_too() -> None:
+def test_an_empty_prompt_is_answered_too() -> None:
     async def run(ear: Ear) -> None:
         await ear.session.prompt([ImageContent("image/png", "")], turn_uuid="t")
         await ear.turn_ends()
@@ -106,7 +106,7 @@ def test_a_prompt_without_words_is_answered_too() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_its_help_shows_every_word(language: texts.Language) -> None:
+def test_the_help_of_the_demo_shows_every_word(language: texts.Language) -> None:
     ear = told("help" if language == "en" else "帮助")
     for scene in SCENES:
         words = scene.english if language == "en" else scene.chinese
@@ -114,7 +114,7 @@ def test_its_help_shows_every_word(language: texts.Language) -> None:
             assert any(word[:2] in ear.text for word in words), scene.name
 
 
-def test_both_languages_say_everything() -> None:
+def test_both_languages_have_every_text() -> None:
     assert texts.TEXTS["en"].keys() == texts.TEXTS["zh"].keys()
 
 
@@ -149,7 +149,7 @@ def test_a_plan_advances_to_its_end() -> None:
     ]
 
 
-def test_a_subagent_has_a_voice_of_its_own() -> None:
+def test_events_of_a_sub_agent_name_its_call() -> None:
     ear = told("use a subagent")
     agent, bash = ear.calls
     voices = {event.parent_tool_use_id for event in ear.events}
@@ -160,7 +160,7 @@ def test_a_subagent_has_a_voice_of_its_own() -> None:
     assert "There are 48 words" not in ear.text
 
 
-def test_an_error_takes_back_half_a_message_and_fails_the_turn() -> None:
+def test_an_error_discards_an_unfinished_message_and_fails_the_turn() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("error")
         end = await ear.turn_ends()
@@ -172,7 +172,7 @@ def test_an_error_takes_back_half_a_message_and_fails_the_turn() -> None:
     assert ear.all(ev.ResultSummary)[0].is_error
 
 
-def test_background_work_outlives_its_turn_and_reports_in_a_turn_nobody_asked_for() -> None:
+def test_background_work_outlives_its_turn_and_reports_in_a_turn_of_its_own() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("background")
         await ear.turn_ends(2)
@@ -191,7 +191,7 @@ def test_background_work_outlives_its_turn_and_reports_in_a_turn_nobody_asked_fo
     ]
 
 
-def test_all_work_in_the_background_is_told_whichever_ends_first() -> None:
+def test_all_background_work_is_reported_in_any_order_of_its_ends() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("background")
         await ear.turn_ends()
@@ -228,7 +228,7 @@ def test_a_prompt_during_background_work_has_a_turn_of_its_own() -> None:
 
 
 def tasks(ear: Ear) -> list[tuple[str, str]]:
-    """What was said of background work: its id, and what became of it."""
+    """Returns the ids and outcomes of background work."""
     news = [(event.subtype, event.data) for event in ear.all(ev.SystemEvent)]
     return [
         (data["task_id"], data.get("status", "begun"))
@@ -239,7 +239,7 @@ def tasks(ear: Ear) -> list[tuple[str, str]]:
 
 
 async def stop_first_task(ear: Ear) -> None:
-    """As soon as it is known; it is over then."""
+    """Stops the first task as soon as it is announced."""
     await ear.until(lambda: tasks(ear))
     [(task, _)] = tasks(ear)
     assert await ear.session.control(StopTask(task)) == Done()
@@ -260,7 +260,7 @@ def test_background_work_that_is_stopped_ends_and_is_not_reported() -> None:
         await ear.say("Hello")
         end = await ear.turn_ends(2)
         assert isinstance(end, ev.TurnCompleted)
-        assert end.origin is None, "nobody speaks without being asked"
+        assert end.origin is None, "the agent begins no turn by itself"
         assert [e for e in ear.events if e.parent_tool_use_id == call.id] == said
 
     ear = with_demo(run, delay=0.02)
@@ -285,7 +285,7 @@ def test_background_work_can_be_stopped_before_its_turn_is_over() -> None:
     assert "searching" not in str(ear.events), "it never began"
 
 
-def test_what_it_cannot_do_beside_the_talk_is_refused() -> None:
+def test_a_control_that_the_demo_does_not_offer_is_refused() -> None:
     async def run(ear: Ear) -> None:
         with pytest.raises(Refused) as refused:
             await ear.session.control(McpStatus())
@@ -294,7 +294,7 @@ def test_what_it_cannot_do_beside_the_talk_is_refused() -> None:
     with_demo(run)
 
 
-def test_who_stops_work_while_the_session_is_closed_is_told_so() -> None:
+def test_stopping_a_task_of_a_closed_session_is_refused() -> None:
     async def run() -> None:
         async with talking(DemoAgent(delay=0.02)) as ear:
             await ear.say("background")
@@ -310,12 +310,12 @@ def test_who_stops_work_while_the_session_is_closed_is_told_so() -> None:
     asyncio.run(run())
 
 
-def test_several_words_are_shown_in_their_order() -> None:
+def test_several_scenes_are_shown_in_their_order() -> None:
     ear = told("first a tool, then think")
     assert ear.text.index("three") < ear.text.index("42") < ear.text.index("That was it.")
 
 
-def test_everything_is_a_tour_of_all_of_them() -> None:
+def test_the_word_everything_plays_all_scenes() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("show me everything")
         await ear.answer("Red")
@@ -405,7 +405,7 @@ def test_a_question_survives_the_process_that_asked_it() -> None:
     asyncio.run(run())
 
 
-def test_an_answer_that_is_delivered_again_after_a_crash_gets_words_under_other_ids() -> None:
+def test_an_answer_that_is_delivered_again_after_a_crash_gets_text_with_other_ids() -> None:
     async def run() -> None:
         agent = DemoAgent(delay=0)
         async with talking(agent) as before:
@@ -424,7 +424,7 @@ def test_an_answer_that_is_delivered_again_after_a_crash_gets_words_under_other_
     asyncio.run(run())
 
 
-def test_an_answer_to_something_it_never_asked_is_told_in_words() -> None:
+def test_an_answer_to_an_unknown_question_is_reported_as_text() -> None:
     async def run(ear: Ear) -> None:
         await ear.session.deliver([Reply("toolu_1", "question", {"x": 5})], resumed=True)
         await ear.turn_ends()
@@ -432,7 +432,7 @@ def test_an_answer_to_something_it_never_asked_is_told_in_words() -> None:
     assert "Your answer was: 5" in with_demo(run).text
 
 
-def test_an_answer_that_nobody_waits_for_is_passed_by() -> None:
+def test_an_answer_without_an_open_question_is_ignored() -> None:
     async def run(ear: Ear) -> None:
         await ear.session.deliver([Reply("toolu_1", "question", "late")], resumed=False)
         await ear.say("Hello")
@@ -458,14 +458,14 @@ def decided(**how: Any) -> tuple[Ear, ev.PermissionRequested]:
     return with_demo(run), found[0]
 
 
-def test_what_is_allowed_runs_as_it_was_shown() -> None:
+def test_an_allowed_call_runs_as_it_was_shown() -> None:
     ear, asked = decided(decision="allow")
     assert asked.input == ear.calls[0].input
     assert "removed directory 'build'" in ear.results[asked.tool_use_id].content
     assert "`rm -r build`" in ear.text
 
 
-def test_what_is_denied_does_not_run() -> None:
+def test_a_denied_call_does_not_run() -> None:
     ear, asked = decided(decision="deny", reason="not today")
     result = ear.results[asked.tool_use_id]
     assert result.is_error
@@ -473,13 +473,13 @@ def test_what_is_denied_does_not_run() -> None:
     assert ear.all(ev.ToolProgress) == []
 
 
-def test_what_was_changed_runs_as_it_was_changed() -> None:
+def test_a_changed_call_runs_as_it_was_changed() -> None:
     ear, asked = decided(decision="allow", updated_input={"command": "rm build/app.o"})
     assert ear.results[asked.tool_use_id].content == "$ rm build/app.o\n"
     assert "`rm build/app.o`" in ear.text
 
 
-def test_what_is_to_be_remembered_is_not_asked_again() -> None:
+def test_a_remembered_permission_is_not_asked_again() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("delete something")
         asked = await ear.heard(ev.PermissionRequested)
@@ -511,7 +511,7 @@ def interrupted(prompt: str, when: type[ev.Event], number: int = 1) -> Ear:
     return with_demo(run, delay=0.001)
 
 
-def test_an_interrupt_keeps_the_words_that_were_said() -> None:
+def test_an_interrupt_keeps_the_text_so_far() -> None:
     ear = interrupted("long", ev.ContentDelta, 5)
     (cut,) = [message for message in ear.all(ev.AssistantMessage) if message.aborted]
     (block,) = cut.content
@@ -531,7 +531,7 @@ def test_an_interrupt_between_two_blocks_cuts_nothing() -> None:
     assert not any(message.aborted for message in ear.all(ev.AssistantMessage))
 
 
-def test_an_interrupt_in_half_a_call_takes_the_call_back() -> None:
+def test_an_interrupt_during_a_growing_call_discards_the_call() -> None:
     ear = interrupted("plan", ev.ContentStarted, 2)
     assert [discarded.reason for discarded in ear.all(ev.MessageDiscarded)] == ["turn_ended"]
     assert ear.calls == []
@@ -542,13 +542,13 @@ def test_an_interrupt_gives_a_running_tool_its_result() -> None:
     assert ear.results[ear.calls[0].id].is_error
 
 
-def test_an_interrupt_ends_a_helper_with_its_call() -> None:
+def test_an_interrupt_ends_a_sub_agent_with_its_call() -> None:
     ear = interrupted("subagent", ev.UsageUpdated, 2)  # its command runs
     assert [ear.results[call.id].is_error for call in ear.calls] == [True, True]
 
 
 @pytest.mark.parametrize("kind", [ev.QuestionAsked, ev.PermissionRequested])
-def test_an_interrupt_takes_back_what_was_asked(
+def test_an_interrupt_withdraws_the_open_request(
     kind: type[ev.QuestionAsked | ev.PermissionRequested],
 ) -> None:
     ear = interrupted("ask" if kind is ev.QuestionAsked else "permission", kind)
@@ -571,7 +571,7 @@ def test_an_interrupt_without_a_turn_does_nothing() -> None:
 # --- misbehaviour -------------------------------------------------------------------------------
 
 
-def test_it_can_be_deaf_to_interrupts() -> None:
+def test_the_demo_can_ignore_interrupts() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("think")
         await ear.heard(ev.ContentDelta)
@@ -583,7 +583,7 @@ def test_it_can_be_deaf_to_interrupts() -> None:
     with_demo(run, obey_interrupt=False)
 
 
-def test_it_can_take_a_prompt_and_say_nothing() -> None:
+def test_the_demo_can_take_a_prompt_and_stay_silent() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("Hello")
         await ear.session.interrupt()
@@ -591,7 +591,7 @@ def test_it_can_take_a_prompt_and_say_nothing() -> None:
     assert with_demo(run, silent=True).events == []
 
 
-def test_it_can_never_start() -> None:
+def test_the_demo_can_hang_at_its_start() -> None:
     async def run() -> None:
         async with asyncio.timeout(0.05):
             await DemoAgent(never_start=True).open(SessionStart("c"))
@@ -600,7 +600,7 @@ def test_it_can_never_start() -> None:
         asyncio.run(run())
 
 
-def test_it_can_die_in_the_middle_of_a_tool() -> None:
+def test_the_demo_can_die_during_a_tool() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("tool")
         await ear.ends()
@@ -613,7 +613,7 @@ def test_it_can_die_in_the_middle_of_a_tool() -> None:
     assert ear.kinds[-1] == "tool_progress"
 
 
-def test_it_can_flood() -> None:
+def test_the_demo_can_flood() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("Hello")
         await ear.turn_ends()
@@ -634,11 +634,21 @@ def test_a_flood_can_be_interrupted() -> None:
     assert with_demo(run, flood=100, flood_seconds=600).all(ev.TurnCompleted)[0].interrupted
 
 
-def test_an_option_that_it_does_not_know_is_named() -> None:
-    with pytest.raises(msgspec.ValidationError, match="speed"):
-        DemoAgent(speed=1)
-    with pytest.raises(AgentGone, match="speed"):
-        asyncio.run(DemoAgent().open(SessionStart("c", options={"speed": 1})))
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"dealy": 0}, r"The demo has no option 'dealy'\. Did you mean delay\?"),
+        ({"volume": 1}, r"The demo has no option 'volume'\. There is: delay, obey_interrupt, "),
+        ({"delay": "slow"}, "The demo cannot use its options: .*delay"),
+    ],
+)
+def test_an_invalid_option_is_named_with_the_nearest_known_one(
+    option: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        DemoAgent(**option)
+    with pytest.raises(AgentGone, match=said):
+        asyncio.run(DemoAgent().open(SessionStart("c", options=option)))
 
 
 def test_a_conversation_can_have_options_of_its_own() -> None:

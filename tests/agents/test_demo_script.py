@@ -1,4 +1,4 @@
-"""Which scenes a prompt asks for, and the id that remembers a place in them."""
+"""The script of the demo agent: words of a prompt select scenes, and an id remembers the position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwire.agents.demo.options import DemoOptions
 from turnwire.agents.demo.script import SCENES, Place, scenes_of, short_key
 from turnwire.agents.demo.texts import language_of, pieces
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "agents" / "demo.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "agents" / "demo.md"
 NAMES = [scene.name for scene in SCENES]
 
 
@@ -30,18 +30,18 @@ NAMES = [scene.name for scene in SCENES]
         ("help", ["help"]),
     ],
 )
-def test_words_choose_scenes(prompt: str, scenes: list[str]) -> None:
+def test_words_of_a_prompt_select_scenes(prompt: str, scenes: list[str]) -> None:
     assert scenes_of(prompt) == scenes
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_every_word_of_a_scene_leads_to_it(scene: object) -> None:
+def test_every_word_of_a_scene_selects_the_scene(scene: object) -> None:
     assert isinstance(scene, type(SCENES[0]))
     for word in (*scene.english, *scene.chinese):
         assert scenes_of(f"... {word} ...") == [scene.name]
 
 
-def test_everything_is_all_but_the_form_and_the_error() -> None:
+def test_the_word_everything_selects_all_scenes_but_form_and_error() -> None:
     assert set(NAMES) - set(scenes_of("everything")) == {"answer", "help", "form", "error"}
     assert scenes_of("全部") == scenes_of("the tour")
 
@@ -53,7 +53,7 @@ def test_everything_is_all_but_the_form_and_the_error() -> None:
     st.integers(0, 20),
     st.integers(0, 10_000),
 )
-def test_a_place_can_be_read_back_from_its_id(
+def test_a_position_can_be_read_back_from_its_id(
     turn: str, language: str, scenes: list[str], position: int, number: int
 ) -> None:
     place = Place(short_key(turn), "zh" if language == "zh" else "en", scenes, position, number)
@@ -61,7 +61,7 @@ def test_a_place_can_be_read_back_from_its_id(
 
 
 @pytest.mark.parametrize("foreign", ["", "toolu_01", "demo_x", "demo_0123456789_en_~_0_0"])
-def test_a_foreign_id_is_no_place(foreign: str) -> None:
+def test_a_foreign_id_has_no_position(foreign: str) -> None:
     assert Place.from_id(foreign) is None
     assert Place.from_id("demo_0123456789_en_z_0_0") is None
 

@@ -1,4 +1,4 @@
-"""Nothing that an agent starts survives it. Every process in here is a real one."""
+"""The guard ends every process that an agent has started. All processes are real."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.agents.processes import (
+from tests.agents.helpers.processes import (
     FAMILY,
     HYDRA,
     LEAVER,
@@ -26,7 +26,7 @@ from tests.agents.processes import (
     program,
     wait_until_gone,
 )
-from tests.rights import without_right_to_kill
+from tests.helpers.privileges import without_right_to_kill
 from turnwire.agents import guard
 from turnwire.agents.process import (
     GuardedProcess,
@@ -72,7 +72,7 @@ def test_a_command_sees_no_secret_of_the_environment(monkeypatch: pytest.MonkeyP
 # --- ending -------------------------------------------------------------------------------------
 
 
-def test_a_server_that_stands_still_loses_what_it_started() -> None:
+def test_a_server_that_hangs_loses_its_processes() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(STUBBORN), grace=0.1, standstill=0.5)
         pids = await pids_of(process, 1)
@@ -100,7 +100,7 @@ async def renew() -> None:
     """The store cannot be reached."""
 
 
-def test_a_server_that_cannot_renew_its_lease_loses_what_it_started() -> None:
+def test_a_server_that_cannot_renew_its_lease_loses_its_processes() -> None:
     async def run() -> None:
         lease = Lease(1.0, time.monotonic(), renew)
         process = await GuardedProcess.start(program(STUBBORN), grace=SECONDS, lease=lease)
@@ -147,7 +147,7 @@ def test_the_whole_family_ends_and_is_named_with_its_signals() -> None:
 
 @ONLY_LINUX
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a process of another user")
-def test_what_cannot_be_ended_is_named_as_such() -> None:
+def test_a_process_that_cannot_be_ended_is_named() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(STRANGER), grace=0.1)
         [pid] = await pids_of(process, 1)
@@ -160,7 +160,7 @@ def test_what_cannot_be_ended_is_named_as_such() -> None:
     without_right_to_kill(lambda: asyncio.run(run()))
 
 
-def test_one_that_ignores_sigterm_is_killed() -> None:
+def test_a_process_that_ignores_sigterm_is_killed() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(STUBBORN), grace=0.1)
         (pid,) = await pids_of(process, 1)
@@ -171,7 +171,7 @@ def test_one_that_ignores_sigterm_is_killed() -> None:
     asyncio.run(run())
 
 
-def test_one_that_is_stopped_still_ends_politely() -> None:
+def test_a_suspended_process_still_ends_by_sigterm() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(QUIET), grace=SECONDS)
         (pid,) = await pids_of(process, 1)
@@ -183,7 +183,7 @@ def test_one_that_is_stopped_still_ends_politely() -> None:
 
 
 @ONLY_LINUX
-def test_one_that_starts_another_when_told_to_end_does_not_get_away_with_it() -> None:
+def test_a_process_that_starts_another_at_its_end_does_not_escape() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(HYDRA), grace=0.2)
         (first,) = await pids_of(process, 1)
@@ -195,7 +195,7 @@ def test_one_that_starts_another_when_told_to_end_does_not_get_away_with_it() ->
 
 
 @ONLY_LINUX
-def test_what_a_command_leaves_behind_ends_with_it() -> None:
+def test_processes_that_a_command_leaves_end_with_it() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(program(LEAVER))
         pids = await pids_of(process, 2)
@@ -209,7 +209,7 @@ def test_what_a_command_leaves_behind_ends_with_it() -> None:
     asyncio.run(run())
 
 
-def test_one_that_leaves_by_itself_did_not_have_to_be_ended() -> None:
+def test_a_process_that_ends_by_itself_is_not_reported_as_ended() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(["cat"])
         process.hang_up()
@@ -244,7 +244,7 @@ def test_when_the_server_is_killed_nothing_survives(by: signal.Signals) -> None:
         server.send_signal(by)
         server.wait(SECONDS)
         assert wait_until_gone(pids) == []
-        assert said.read() == b""  # nobody holds its output any more
+        assert said.read() == b""  # no process holds its output any more
 
 
 @ONLY_LINUX
@@ -279,7 +279,7 @@ def test_without_a_subreaper_children_in_other_sessions_end_too() -> None:
     asyncio.run(run())
 
 
-def test_ps_tells_the_same_as_proc() -> None:
+def test_ps_and_proc_give_the_same_processes() -> None:
     me = os.getpid()
     process = next(each for each in guard._from_ps() if each.pid == me)
     assert process.parent == os.getppid()
@@ -289,7 +289,7 @@ def test_ps_tells_the_same_as_proc() -> None:
         assert guard.running()[me].parent == os.getppid()
 
 
-# --- what passes through ------------------------------------------------------------------------
+# --- input and output ---------------------------------------------------------------------------
 
 
 def test_input_output_and_errors_are_the_commands_own() -> None:
@@ -314,7 +314,7 @@ def test_input_output_and_errors_are_the_commands_own() -> None:
     asyncio.run(run())
 
 
-def test_only_the_end_of_what_it_complains_about_is_remembered() -> None:
+def test_only_the_end_of_stderr_is_kept() -> None:
     async def run() -> None:
         command = ["sh", "-c", "yes complaint | head -n 100000 >&2; echo the end >&2"]
         process = await GuardedProcess.start(command)
@@ -327,7 +327,7 @@ def test_only_the_end_of_what_it_complains_about_is_remembered() -> None:
     asyncio.run(run())
 
 
-def test_a_command_nobody_reads_waits_and_can_be_ended() -> None:
+def test_a_command_whose_output_is_not_read_waits_and_can_be_ended() -> None:
     async def run() -> None:
         process = await GuardedProcess.start(["yes"])
         assert len(await process.read()) > 0
@@ -338,12 +338,12 @@ def test_a_command_nobody_reads_waits_and_can_be_ended() -> None:
     asyncio.run(run())
 
 
-def test_a_command_that_does_not_exist_says_so() -> None:
+def test_a_command_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(AgentGone, match="no-such-program: No such file or directory"):
         asyncio.run(GuardedProcess.start(["no-such-program"]))
 
 
-def test_a_folder_that_does_not_exist_says_so(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentGone, match="could not be started"):
         asyncio.run(GuardedProcess.start(["true"], cwd=str(tmp_path / "nowhere")))
 
@@ -398,7 +398,9 @@ def test_a_server_can_lend_the_guard_a_named_socket(tmp_path: Path) -> None:
     ],
     ids=["processes", "memory"],
 )
-async def test_whoever_uses_too_much_is_ended_and_told_why(limits: Limits, why: str) -> None:
+async def test_a_process_above_its_limits_is_ended_with_the_reason(
+    limits: Limits, why: str
+) -> None:
     process = await GuardedProcess.start(program(FAMILY), grace=0.2, limits=limits)
     pids = await pids_of(process, 4)
     async with asyncio.timeout(SECONDS):
@@ -409,7 +411,7 @@ async def test_whoever_uses_too_much_is_ended_and_told_why(limits: Limits, why: 
 
 
 @ONLY_LINUX
-async def test_whoever_stays_within_the_limits_is_left_alone() -> None:
+async def test_a_process_within_its_limits_is_not_ended() -> None:
     limits = Limits(memory=1 << 34, processes=100)
     process = await GuardedProcess.start(program(LEAVER), limits=limits)
     await pids_of(process, 2)
@@ -435,7 +437,7 @@ def test_an_agent_works_below_its_roots(tmp_path: Path) -> None:
             allowed_directory(str(inside / place), [inside])
 
 
-async def test_output_is_handed_over_to_whoever_listens() -> None:
+async def test_output_is_passed_to_the_listener() -> None:
     process = await GuardedProcess.start(program(QUIET))
     heard: list[bytes] = []
     there = asyncio.Event()
@@ -452,12 +454,12 @@ async def test_output_is_handed_over_to_whoever_listens() -> None:
     await process.silence()
 
 
-# --- what is gone already -------------------------------------------------------------------------
+# --- ended processes ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 @pytest.mark.parametrize("command", ["cat", "yes"])
-def test_what_is_asked_of_a_process_that_is_gone_does_no_harm(
+def test_calls_to_an_ended_process_do_no_harm(
     loop: Callable[[], asyncio.AbstractEventLoop], command: str
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""An agent's command cannot reach the server's data, its memory or its environment. All processes are real."""
+"""An agent's command cannot reach the server's data, memory or environment. All processes are real."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.isolating import (
-    NOBODY,
+from tests.agents.helpers.isolation_probe import (
     SECRET,
+    UNPRIVILEGED,
     WAYS,
     isolation,
     place,
     said_by,
     stranger,
 )
-from tests.agents.processes import SECONDS, wait_until_gone
+from tests.agents.helpers.processes import SECONDS, wait_until_gone
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.claude.process.private_file import private_file
 from turnwire.agents.isolation import choose, find_user
@@ -63,7 +63,7 @@ async def test_a_command_cannot_look_into_processes_outside(by: str) -> None:
             assert closed.endswith("seen\n")
 
 
-async def test_what_covers_the_data_directory_cannot_be_taken_away() -> None:
+async def test_the_cover_of_the_data_directory_cannot_be_removed() -> None:
     with place() as there:
         way = isolation("namespaces", there.data)
         if way is not None:
@@ -82,7 +82,7 @@ mount -o remount,rw {there.data}; nsenter -t $PPID -m cat {there.data}/owner-tok
 
 
 @ways
-async def test_no_directory_on_the_way_to_the_data_can_be_moved(by: str) -> None:
+async def test_no_parent_directory_of_the_data_can_be_moved(by: str) -> None:
     """Or the next agent would find it where nothing covers it."""
     with place() as there:
         share = there.top / "share"
@@ -135,7 +135,7 @@ echo started; wait"""
 
 
 @pytest.mark.parametrize("by", ["namespaces", "landlock"])
-async def test_what_an_agent_needs_in_the_data_directory_is_kept(by: str) -> None:
+async def test_the_paths_that_an_agent_needs_in_the_data_directory_stay_visible(by: str) -> None:
     with place() as there:
         way = isolation(by, there.data)
         if way is None:
@@ -173,7 +173,7 @@ async def test_no_agent_works_in_the_data_directory(where: str) -> None:
             await said_by(["true"], there.top / where, way)
 
 
-async def test_an_agent_in_a_process_of_its_own_is_isolated_as_well() -> None:
+async def test_an_agent_in_its_own_process_is_isolated_as_well() -> None:
     with place() as there:
         way = isolation("namespaces", there.data)
         agent = ChildAgent("demo")
@@ -231,7 +231,7 @@ except TurnwireError as refused:
         (16, "off", "None agent_isolation is off\n"),
     ],
 )
-def test_the_best_way_is_taken_that_works(layers: int, mode: str, expected: str) -> None:
+def test_the_best_working_isolation_is_chosen(layers: int, mode: str, expected: str) -> None:
     with place() as there:
         has_landlock = isolation("landlock", there.data) is not None
         command = [sys.executable, "-c", _WITHOUT, str(layers), mode, str(there.data)]
@@ -242,7 +242,7 @@ def test_the_best_way_is_taken_that_works(layers: int, mode: str, expected: str)
             assert "Landlock" in done.stderr, "there it cannot be taken away either"
 
 
-def test_where_both_work_namespaces_are_taken() -> None:
+def test_namespaces_are_chosen_if_both_methods_work() -> None:
     with place() as there:
         chosen = choose("auto", there.data)
         both = {by for by in WAYS[:2] if isolation(by, there.data) is not None}
@@ -257,22 +257,24 @@ def test_the_user_of_agents_has_to_be_one_without_rights_to_the_data() -> None:
             choose("auto", there.data, "no-such-user")
         with pytest.raises(TurnwireError, match="who may read everything"):
             choose("auto", there.data, "0")
-        nobody = find_user(NOBODY)
-        assert find_user(str(nobody.uid)) == nobody
+        user = find_user(UNPRIVILEGED)
+        assert find_user(str(user.uid)) == user
         there.data.chmod(0o755)
         with pytest.raises(TurnwireError, match="is open to other users"):
-            choose("auto", there.data, NOBODY)
+            choose("auto", there.data, UNPRIVILEGED)
         there.data.chmod(0o700)
         if os.geteuid() == 0:
-            os.chown(there.data, nobody.uid, -1)
+            os.chown(there.data, user.uid, -1)
             with pytest.raises(TurnwireError, match="who owns"):
-                choose("auto", there.data, NOBODY)
+                choose("auto", there.data, UNPRIVILEGED)
 
 
-async def test_a_directory_that_the_user_of_agents_may_not_enter_is_told() -> None:
+async def test_a_directory_that_the_agents_user_may_not_enter_is_an_error() -> None:
     with place() as there:
         way = isolation("user", there.data)
         if way is not None:
             there.work.chmod(0o700)
-            with pytest.raises(AgentGone, match=f"the user {NOBODY} may not read {there.work}"):
+            with pytest.raises(
+                AgentGone, match=f"the user {UNPRIVILEGED} may not read {there.work}"
+            ):
                 await said_by(["true"], there.work, way)

@@ -1,4 +1,4 @@
-"""What all agents in this process have in common."""
+"""Behaviour that all agents in this process share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.agents.hearing import talking
-from tests.agents.strange import STARTED, StrangeAgent
+from tests.agents.helpers.misbehaving_agents import STARTED, StrangeAgent
+from tests.agents.helpers.session_driver import talking
 from turnwire.agents.local import LocalSession
 from turnwire.ports import AgentGone
 
@@ -25,7 +25,7 @@ def test_a_mistake_in_an_agent_ends_its_session_with_a_reason() -> None:
     asyncio.run(run())
 
 
-def test_what_is_said_together_is_heard_together() -> None:
+def test_events_that_are_sent_together_are_received_together() -> None:
     async def run() -> None:
         session = LocalSession()
         session._say(STARTED)
@@ -39,7 +39,7 @@ def test_what_is_said_together_is_heard_together() -> None:
     asyncio.run(run())
 
 
-def test_a_reader_that_is_behind_is_waited_for() -> None:
+def test_a_slow_reader_is_waited_for() -> None:
     async def run() -> None:
         session = LocalSession()
         session._say(*[STARTED] * 10)
@@ -53,7 +53,7 @@ def test_a_reader_that_is_behind_is_waited_for() -> None:
     asyncio.run(run())
 
 
-def test_nobody_speaks_after_the_end() -> None:
+def test_no_event_follows_the_end() -> None:
     async def run() -> None:
         session = LocalSession()
         await session.close()

@@ -1,4 +1,4 @@
-"""Agents by name."""
+"""The registry finds agents by name."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ def test_an_agent_is_made_with_its_own_options() -> None:
     assert isinstance(registry.make("turnwire.agents.demo:DemoAgent"), DemoAgent)
 
 
-def test_an_agent_that_there_is_not_is_named_with_those_that_there_are() -> None:
+def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
     with pytest.raises(
         registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, demo, replay\."
-    ):
+    ) as unknown:
         registry.make("gpt")
+    assert unknown.value.code == "INVALID_PAYLOAD"
 
 
 @pytest.mark.parametrize("name", ["no.such.module:X", "turnwire.agents.demo:Nothing"])
@@ -52,12 +53,12 @@ def test_an_agent_that_cannot_be_imported_says_why(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["os:path", "os:mkdir", "builtins:dict"])
-def test_what_is_no_agent_is_told(name: str) -> None:
+def test_an_object_that_is_no_agent_is_refused(name: str) -> None:
     with pytest.raises(registry.UnknownAgent, match=f"{name}' (cannot be made|is no agent)"):
         registry.make(name)
 
 
-def test_what_is_not_available_is_listed_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_agent_is_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._AGENTS, "gone", "no.such.module:Agent")
     agents, usual = registry.chosen([], "demo")
     assert usual == "demo"
@@ -65,22 +66,24 @@ def test_what_is_not_available_is_listed_and_says_why(monkeypatch: pytest.Monkey
     assert "cannot be imported" in (agents["gone"].unavailable() or "")
 
 
-def test_what_was_asked_for_and_is_not_there_is_refused() -> None:
+def test_an_agent_whose_module_cannot_be_imported_is_refused() -> None:
     for wanted, usual in ((["no.such.module:X"], "demo"), ([], "no.such.module:X")):
         with pytest.raises(registry.UnknownAgent, match="cannot be imported"):
             registry.chosen(wanted, usual)
 
 
-@pytest.mark.parametrize("wanted", [[], ["demo"], ["demo", "tests.agents.strange:make"]])
+@pytest.mark.parametrize(
+    "wanted", [[], ["demo"], ["demo", "tests.agents.helpers.misbehaving_agents:make"]]
+)
 def test_an_agent_given_as_a_module_goes_by_its_own_name(wanted: list[str]) -> None:
-    agents, usual = registry.chosen(wanted, "tests.agents.strange:make")
+    agents, usual = registry.chosen(wanted, "tests.agents.helpers.misbehaving_agents:make")
     assert usual == "strange"
     assert agents["strange"].name == "strange"
     assert "demo" in agents, "it is one more"
 
 
-def test_the_agent_that_was_chosen_takes_the_place_of_one_of_its_name() -> None:
-    agents, usual = registry.chosen([], "tests.agents.strange:Namesake")
+def test_the_chosen_agent_replaces_one_of_the_same_name() -> None:
+    agents, usual = registry.chosen([], "tests.agents.helpers.misbehaving_agents:Namesake")
     assert usual == "demo"
     assert type(agents["demo"]).__name__ == "Namesake"
 

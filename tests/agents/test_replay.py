@@ -1,4 +1,4 @@
-"""Recordings of a real agent, played as if it were there."""
+"""The replay agent plays recordings of a real agent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.hearing import Ear, talking
-from tests.streams import FIXTURES, RECORDED, events_of, recorded
+from tests.agents.helpers.session_driver import Ear, talking
+from tests.helpers.recorded_streams import FIXTURES, RECORDED, events_of, recorded
 from turnwire.agents.recording import turns_of
 from turnwire.agents.replay import ReplayAgent
 from turnwire.core import events as ev
@@ -26,7 +26,7 @@ def replay(name: str, speed: float = 0) -> ReplayAgent:
 
 
 async def play_all(ear: Ear, turns: int) -> None:
-    """Prompt until everything was played, and answer whatever is asked."""
+    """Sends prompts until the recording is over, and answers every request."""
     for _ in range(turns):
         await ear.say("Go on.")
         await _answer_all(ear)
@@ -89,7 +89,7 @@ def test_a_prompt_after_the_last_turn_says_that_it_is_over() -> None:
     asyncio.run(run())
 
 
-def test_a_turn_that_nobody_asked_for_follows_by_itself() -> None:
+def test_a_turn_without_a_prompt_follows_by_itself() -> None:
     async def run() -> None:
         async with talking(replay("09c_subagent_background")) as ear:
             await ear.say("Go on.")
@@ -102,7 +102,7 @@ def test_a_turn_that_nobody_asked_for_follows_by_itself() -> None:
     asyncio.run(run())
 
 
-def test_it_waits_where_somebody_was_asked() -> None:
+def test_the_replay_waits_where_the_recording_has_asked() -> None:
     async def run() -> None:
         async with talking(replay("06_ask_user")) as ear:
             await ear.say("Go on.")
@@ -137,7 +137,7 @@ def test_a_question_is_answered_in_a_new_session() -> None:
     asyncio.run(run())
 
 
-def test_an_answer_to_what_was_never_asked_ends_the_play() -> None:
+def test_an_answer_to_an_unknown_request_ends_the_replay() -> None:
     async def run() -> None:
         async with talking(replay("01_text")) as ear:
             await ear.session.deliver([Reply("toolu_x", "question", "Blue")], resumed=True)
@@ -175,7 +175,7 @@ def test_an_interrupt_leaves_out_the_rest_of_the_turn() -> None:
     asyncio.run(run())
 
 
-def test_an_interrupt_takes_back_what_was_asked() -> None:
+def test_an_interrupt_withdraws_the_open_request() -> None:
     async def run() -> None:
         async with talking(replay("07c_interrupt_permission")) as ear:
             await ear.say("Go on.")
@@ -190,7 +190,7 @@ def test_an_interrupt_takes_back_what_was_asked() -> None:
     asyncio.run(run())
 
 
-def test_it_takes_as_long_as_it_took_or_less_if_it_is_faster() -> None:
+def test_the_replay_takes_the_recorded_time_divided_by_its_speed() -> None:
     async def seconds(speed: float, **how: float) -> float:
         async with talking(ReplayAgent(CLAUDE / "02_thinking.io.jsonl", speed, **how)) as ear:
             began = time.monotonic()
@@ -203,11 +203,11 @@ def test_it_takes_as_long_as_it_took_or_less_if_it_is_faster() -> None:
     assert took > 0.1
     assert asyncio.run(seconds(1)) >= took * 0.9
     assert asyncio.run(seconds(0)) < took
-    # Slow enough that only the cut can make it short.
+    # At a hundredth of the speed only `longest_pause` can make the replay this short.
     assert asyncio.run(seconds(0.01, longest_pause=0)) < took * 100
 
 
-def test_both_kinds_of_recordings_mean_the_same() -> None:
+def test_both_kinds_of_recordings_give_the_same_events() -> None:
     bare, timed = (turns_of(CLAUDE / f"03_tools_allow{kind}.jsonl") for kind in ("", ".io"))
 
     def kinds(turns: list) -> list[type]:  # type: ignore[type-arg]
@@ -216,7 +216,7 @@ def test_both_kinds_of_recordings_mean_the_same() -> None:
     assert kinds(bare) == kinds(timed)
 
 
-def test_lines_that_cannot_be_read_are_passed_by(tmp_path: Path) -> None:
+def test_unreadable_lines_are_ignored(tmp_path: Path) -> None:
     good = (CLAUDE / "01_text.jsonl").read_bytes()
     path = tmp_path / "broken.jsonl"
     path.write_bytes(b'{"t": broken\n\nnot json\n' + good)
@@ -239,7 +239,7 @@ def test_the_sample_that_comes_along_is_played_without_a_name() -> None:
     asyncio.run(run())
 
 
-def test_a_recording_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_recording_is_an_error(tmp_path: Path) -> None:
     agent = ReplayAgent(tmp_path / "nothing.jsonl")
     assert agent.unavailable() == "There is no recording nothing.jsonl. Name another one."
     with pytest.raises(AgentGone, match=r"nothing\.jsonl cannot be read"):

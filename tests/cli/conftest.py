@@ -1,4 +1,4 @@
-"""What the tests of the commands share."""
+"""Fixtures of the tests of the commands."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def start() -> Start:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A data directory of the test's own. It is not there yet."""
+    """A data directory of this test, which does not exist yet."""
     return tmp_path / "home"
 
 
 @pytest.fixture
 def tell(home: Path) -> Tell:
-    """Run a command that keeps its conversations there, in this process: no terminal is near."""
+    """Runs a command with that data directory in this process, without a terminal."""
 
     def tell(*args: str | Path, stdin: bytes = b"", **environ: str) -> Result:
         env = {"TURNWIRE_DATA_DIR": str(home), **environ}
@@ -65,7 +65,7 @@ def tell(home: Path) -> Tell:
 
 
 def lines(result: Result) -> list[Any]:
-    """What a command printed as JSON, line by line."""
+    """Returns the JSON lines that a command printed."""
     return [json.loads(line) for line in result.stdout_bytes.splitlines()]
 
 

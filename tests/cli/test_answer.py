@@ -1,4 +1,4 @@
-"""`turnwire answer`, and what becomes of questions when a process is killed."""
+"""`turnwire answer`, and questions after a process was killed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.agents import QUICK, SCRIPTED
 from tests.cli.conftest import Start, Tell, lines
-from tests.cli.terminal import Terminal
+from tests.cli.helpers.agents import QUICK, SCRIPTED
+from tests.cli.helpers.terminal import Terminal
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def parts(log: Result, kind: str) -> Iterator[Any]:
 
 
 class TestAfterAKill:
-    def test_what_a_killed_server_left_is_not_taken_for_a_server(
+    def test_the_files_of_a_killed_server_are_not_taken_for_a_server(
         self, killed: str, tell: Tell, home: Path
     ) -> None:
         """Since the machine was started again, another process has its number."""
@@ -60,7 +60,7 @@ class TestAfterAKill:
         assert (result["isError"], result["content"]) == (False, "The person answered: Blue")
         assert [line["turn_id"] for line in lines(log) if line["kind"] == "turn"] == [1]
 
-    def test_it_is_asked_again_at_a_terminal(self, killed: str, home: Path) -> None:
+    def test_a_question_is_asked_again_at_a_terminal(self, killed: str, home: Path) -> None:
         with Terminal("answer", killed, home=home) as terminal:
             terminal.wait_for("? Which colour shall it be?")
             terminal.wait_for("A number, or your own words")
@@ -68,7 +68,7 @@ class TestAfterAKill:
             assert terminal.end() == 0
             assert "Green it is. Thank you!" in terminal.screen.lines
 
-    def test_run_asks_it_first_and_then_says_what_it_was_given(
+    def test_run_asks_the_open_question_first_and_then_sends_the_message(
         self, killed: str, home: Path
     ) -> None:
         with Terminal("run", "--conversation", killed, "tool", home=home) as terminal:
@@ -91,7 +91,7 @@ class TestAfterAKill:
         assert ran.exit_code == 3
         assert f"Answer it: turnwire answer {killed}" in ran.stdout
 
-    def test_the_inbox_shows_it_with_the_command_that_answers_it(
+    def test_the_inbox_shows_a_question_with_the_command_that_answers_it(
         self, killed: str, tell: Tell
     ) -> None:
         shown = tell("inbox").stdout
@@ -169,7 +169,9 @@ class TestWhatCannotBeAnswered:
             (["x", "--reason", "y"], "this is a question. Answer it in words"),
         ],
     )
-    def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Tell) -> None:
+    def test_names_the_valid_answers(
+        self, args: list[str], said: str, waiting: str, tell: Tell
+    ) -> None:
         answered = tell("answer", waiting, *args, TURNWIRE_AGENT=SCRIPTED)
         assert answered.exit_code == 2
         assert said in answered.stderr

@@ -1,4 +1,4 @@
-"""`turnwire chat` at a real terminal, with a real server, which is killed under it."""
+"""`turnwire chat` at a real terminal with a real server, which is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.agents import QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import TURNWIRE, Start, Tell, lines
-from tests.cli.terminal import Terminal
-from tests.engine.watching import engine_on
-from tests.server.serving import Process, process
+from tests.cli.helpers.agents import QUICK, SCRIPTED, SLOW
+from tests.cli.helpers.terminal import Terminal
+from tests.engine.helpers.watcher import engine_on
+from tests.server.helpers.servers import Process, process
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
 from turnwire.crash_points import EXIT_CODE, VARIABLE
@@ -36,7 +36,7 @@ def server(home: Path, agent: str = QUICK, crash_at: str = "") -> Iterator[Proce
 
 @contextmanager
 def chat(home: Path, *args: str) -> Iterator[Terminal]:
-    """A person whose prompt is there."""
+    """A person whose chat shows its prompt."""
     with Terminal("chat", *args, home=home) as terminal:
         terminal.wait_for("● live")
         yield terminal
@@ -60,7 +60,7 @@ class Piped:
         assert any(words.encode() in line for line in self.stdout)
 
     def rest(self) -> tuple[str, int]:
-        """Nothing more is said: what it still prints, and its exit code."""
+        """Closes the input. Returns the remaining output and the exit code."""
         said, _ = self.popen.communicate(timeout=60)
         return said.decode(), self.popen.returncode
 
@@ -82,7 +82,7 @@ def say(terminal: Terminal, words: str) -> None:
 
 
 def left(terminal: Terminal) -> str:
-    """Leave; returns the conversation, as it is told."""
+    """Leaves the chat. Returns the printed conversation id."""
     terminal.type(CONTROL_D)
     assert terminal.end() == 0
     return terminal.screen.lines[-1].rpartition(" ")[2]
@@ -103,7 +103,7 @@ def test_the_answer_grows_above_the_prompt(home: Path) -> None:
         assert shown[-2:] == [READY, "● live · demo · Ctrl-D leaves"]
 
 
-def test_what_is_typed_before_the_prompt_is_there_is_sent(home: Path) -> None:
+def test_text_typed_before_the_prompt_appears_is_sent(home: Path) -> None:
     with server(home), Terminal("chat", home=home) as person:
         say(person, "think and use a tool")
         person.wait_for("tokens in")
@@ -126,7 +126,7 @@ class TestAsking:
             person.wait_for("Green it is. Thank you!")
             assert person.screen.text.count("→ Green") == 1
 
-    def test_what_is_being_typed_is_no_answer_and_comes_back(self, home: Path) -> None:
+    def test_text_being_typed_is_no_answer_and_comes_back(self, home: Path) -> None:
         with server(home), chat(home) as person:
             say(person, "ask")
             person.type("y and more")
@@ -164,7 +164,7 @@ class TestAsking:
             person.wait_for("→ allowed for this session")
             person.wait_for("Done. I ran rm -r build")
 
-    def test_somebody_else_answers(self, home: Path) -> None:
+    def test_another_client_answers(self, home: Path) -> None:
         with server(home), chat(home) as person:
             say(person, "ask")
             person.wait_for("A number, or your own words")
@@ -200,7 +200,7 @@ class TestStopping:
             person.wait_for("■ interrupted")
             person.wait_for(READY)
 
-    def test_somebody_else_stops_it(self, home: Path) -> None:
+    def test_another_client_stops_the_turn(self, home: Path) -> None:
         with server(home, SLOW), chat(home) as person:
             say(person, "long")
             person.wait_for("1. Streams are rivers")
@@ -213,7 +213,7 @@ class TestStopping:
 
 
 class TestTheQueue:
-    def test_what_is_said_meanwhile_waits_and_is_shown(self, home: Path) -> None:
+    def test_a_message_during_a_turn_waits_and_is_shown(self, home: Path) -> None:
         with server(home, SLOW), chat(home) as person:
             say(person, "long")
             person.wait_for("1. Streams are rivers")
@@ -234,7 +234,7 @@ class TestTheQueue:
             person.wait_for(READY)
             assert "think" not in person.screen.text
 
-    def test_what_comes_back_joins_what_was_typed_meanwhile(self, home: Path) -> None:
+    def test_a_returned_message_joins_the_text_typed_meanwhile(self, home: Path) -> None:
         with server(home, SLOW) as running, chat(home) as person:
             say(person, "long")
             person.wait_for("1. Streams are rivers")
@@ -249,7 +249,7 @@ class TestTheQueue:
                 running.popen.send_signal(signal.SIGCONT)
             person.wait_for("› think\n  hard")
 
-    def test_what_somebody_else_has_said_stays(self, home: Path, tell: Tell) -> None:
+    def test_a_queued_message_of_another_client_stays(self, home: Path, tell: Tell) -> None:
         token = tell("token", "create", "--name", "phone", "--user", "ann").stdout.strip()
 
         async def talk_as_ann(url: str) -> str:
@@ -272,7 +272,7 @@ class TestTheQueue:
                 person.wait_for("1 queued")
                 person.wait_for("queued: think")
 
-    def test_who_has_a_token_takes_back_their_own(
+    def test_a_user_with_a_token_takes_back_their_own_messages(
         self, home: Path, tell: Tell, tmp_path: Path
     ) -> None:
         token = tmp_path / "token"
@@ -303,7 +303,7 @@ class TestTheQueue:
 
 
 class TestAServerThatDies:
-    def test_killed_in_mid_answer_and_started_at_another_port(self, home: Path) -> None:
+    def test_a_chat_goes_on_after_a_kill_and_a_restart_at_another_port(self, home: Path) -> None:
         with Terminal("chat", home=home) as none:
             assert none.end() == 2
             assert "Start one: turnwire serve" in none.screen.text
@@ -333,7 +333,9 @@ class TestAServerThatDies:
                     again.wait_for("42 is still a good answer")
                     assert left(again) == name
 
-    def test_who_leaves_meanwhile_is_told_what_was_not_sent(self, home: Path) -> None:
+    def test_a_user_who_leaves_meanwhile_is_told_which_messages_were_not_sent(
+        self, home: Path
+    ) -> None:
         with server(home) as first, chat(home) as person:
             say(person, "hello")
             person.wait_for("You said: hello")
@@ -361,9 +363,9 @@ class TestAServerThatDies:
 
 
 class TestAPipeWhoseMessageHasToWait:
-    """Somebody else keeps the agent busy."""
+    """Another client keeps the agent busy."""
 
-    def test_is_told_that_somebody_removed_it(self, home: Path, tell: Tell) -> None:
+    def test_is_told_that_another_client_removed_it(self, home: Path, tell: Tell) -> None:
         async def remove(running: Process, name: str, piped: Piped) -> None:
             async with Client(running.url, running.token).conversation(name) as talk:
                 await talk.send("long")
@@ -380,7 +382,7 @@ class TestAPipeWhoseMessageHasToWait:
         assert "is still a good answer" not in said
         assert code == 2
 
-    def test_sees_its_turn_that_began_and_ended_while_the_server_was_gone(
+    def test_sees_a_turn_that_ran_while_the_connection_was_lost(
         self, home: Path, tell: Tell
     ) -> None:
         async def keep_busy(running: Process, name: str) -> None:
@@ -396,7 +398,7 @@ class TestAPipeWhoseMessageHasToWait:
                     if isinstance(frame, SessionState) and frame.payload.state == "active":
                         return
 
-        # It is written that the message waits, but nobody is told.
+        # The queued message is committed, but not published.
         with server(home, SLOW, crash_at="ask_written:3") as running, piped_chat(home) as piped:
             name = begun(piped, tell)
             asyncio.run(keep_busy(running, name))
@@ -410,7 +412,7 @@ class TestAPipeWhoseMessageHasToWait:
 
 
 def begun(piped: Piped, tell: Tell) -> str:
-    """Its conversation, after a first turn."""
+    """Returns the conversation after a first turn."""
     piped.say("hello")
     piped.wait_for("tokens in")
     [conversation] = lines(tell("list", "--json"))
@@ -418,7 +420,7 @@ def begun(piped: Piped, tell: Tell) -> str:
 
 
 class TestComingAndGoing:
-    def test_nothing_was_said(self, home: Path, tell: Tell) -> None:
+    def test_an_empty_conversation_is_deleted(self, home: Path, tell: Tell) -> None:
         with server(home):
             with chat(home) as person:
                 person.type("not sent")
@@ -432,7 +434,7 @@ class TestComingAndGoing:
                 )
             assert lines(tell("list", "--json")) == []
 
-    def test_an_empty_one_that_was_there_before_stays(self, home: Path, tell: Tell) -> None:
+    def test_an_empty_conversation_that_existed_before_stays(self, home: Path, tell: Tell) -> None:
         with server(home) as running:
             name = asyncio.run(Client(running.url, running.token).create())
             with chat(home, "--conversation", name) as person:
@@ -441,7 +443,7 @@ class TestComingAndGoing:
             assert [row["conversation_id"] for row in lines(tell("list", "--json"))] == [name]
 
     @pytest.mark.parametrize("is_new", [False, True])
-    def test_who_leaves_before_the_line_is_there_deletes_nothing(
+    def test_leaving_before_the_connection_exists_deletes_nothing(
         self, home: Path, tell: Tell, is_new: bool
     ) -> None:
         async def hold(running: Process) -> None:
@@ -476,17 +478,17 @@ class TestComingAndGoing:
             person.type(ENTER)
             person.wait_for("> one\n> two")
 
-    def test_the_terminal_is_gone(self, home: Path) -> None:
+    def test_a_chat_ends_when_its_terminal_is_closed(self, home: Path) -> None:
         with server(home), chat(home) as person:
             person.process.send_signal(signal.SIGTERM)
             assert person.end() == 128 + signal.SIGTERM
             assert person.screen.cursor_shown
 
-    def test_an_agent_that_is_not_there(self, home: Path, tell: Tell) -> None:
+    def test_an_unknown_agent_is_refused(self, home: Path, tell: Tell) -> None:
         with server(home):
-            refused = tell("chat", "--agent", "nobody")
+            refused = tell("chat", "--agent", "missing")
             assert refused.exit_code == 2
-            assert "There is no agent 'nobody'" in refused.stderr
+            assert "There is no agent 'missing'" in refused.stderr
 
 
 class TestWithoutATerminal:
@@ -524,7 +526,7 @@ class TestWithoutATerminal:
             ("n --reason 'not today'", b"I leave it as it is"),
         ],
     )
-    def test_a_permission_is_answered_with_the_words_of_a_chat(
+    def test_a_permission_is_answered_with_the_same_words_as_in_a_chat(
         self, home: Path, start: Start, tell: Tell, answer: str, said: bytes
     ) -> None:
         with server(home):
@@ -540,7 +542,7 @@ class TestWithoutATerminal:
             assert ("not today" in tell("show", name, "--json").stdout) is (answer[0] == "n")
             assert tell("inbox").stdout == "Nothing waits for an answer.\n"
 
-    def test_what_the_inbox_says_can_be_typed_in_another_directory(
+    def test_the_command_of_the_inbox_works_in_another_directory(
         self, home: Path, start: Start, tmp_path: Path
     ) -> None:
         elsewhere = tmp_path / "elsewhere"
@@ -562,7 +564,7 @@ class TestWithoutATerminal:
             assert b"I leave it as it is" in denied.stdout
 
 
-def test_tail_tells_all_of_it_and_finds_the_server_again(home: Path, start: Start) -> None:
+def test_tail_prints_all_frames_and_finds_the_server_again(home: Path, start: Start) -> None:
     with server(home, SLOW) as first:
         assert start("chat", "--data-dir", home, input=b"tool").returncode == 0
         with Terminal("tail", _only(home), home=home) as watcher:
@@ -599,7 +601,7 @@ def test_run_says_where_a_conversation_of_the_server_is(
 
 
 def _only(home: Path) -> str:
-    """The id of the one conversation that there is."""
+    """Returns the id of the only conversation."""
     from click.testing import CliRunner
 
     from turnwire.cli.main import main

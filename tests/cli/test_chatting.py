@@ -1,4 +1,4 @@
-"""The parts of a chat that need no terminal: the bar in words, a tool in one line."""
+"""Parts of a chat that need no terminal: the status bar, a tool in one line."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def bar(
     return "".join(part[1] for part in said)
 
 
-class Nobody:
-    """Hears nothing."""
+class NoInput:
+    """An input handler that expects no input."""
 
     def entered(self, text: str) -> None:
         raise AssertionError(text)
@@ -73,7 +73,7 @@ class TestTheBar:
         said = bar(Line("offline", 101.0), start="turnwire serve")
         assert said == "○ offline: reconnecting in 1 s · no server runs: turnwire serve"
 
-    def test_says_what_goes_on_and_what_can_be_done(self) -> None:
+    def test_shows_the_state_and_the_possible_keys(self) -> None:
         idle = Status("active", False, [], [])
         assert bar(LIVE, idle) == "● live · demo · Ctrl-D leaves"
         running = Status("streaming", True, [ITEM], [], turn_id=1)
@@ -98,7 +98,7 @@ class TestTheBar:
 class TestWhatIsGivenBack:
     def test_goes_to_the_draft_and_not_into_an_answer(self) -> None:
         async def run() -> None:
-            screen = ChatScreen(Pen(io.StringIO()), Nobody())
+            screen = ChatScreen(Pen(io.StringIO()), NoInput())
             screen.give_back("one")
             shown = [screen._buffer.text]
             async with screen.aside():
@@ -118,7 +118,7 @@ class TestAToolInOneLine:
     @pytest.mark.parametrize(
         ("result", "said"), [("", ""), ("done\n", "  done"), ("one\ntwo\n", "  2 lines")]
     )
-    def test_when_it_is_over_says_what_came_of_it(self, result: str, said: str) -> None:
+    def test_shows_the_result_at_the_end(self, result: str, said: str) -> None:
         call = Call("t", "Bash", Voice(), {"command": "make"}, result=result, is_over=True)
         call.elapsed = 1.5
         assert brief_of(call).plain == f"✓ Bash  $ make  1.5 s{said}"

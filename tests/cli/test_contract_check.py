@@ -1,4 +1,4 @@
-"""What becomes of a recording as messages keeps the contract, or the broken rule is named."""
+"""The contract check: messages of a recording keep the contract, or the broken rule is named."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_second_result_never_reaches_the_log() -> None:
     assert broken(assistant("m1", CALL), user(RESULT), user(other)) == []
 
 
-def test_news_keeps_the_contract_between_a_call_and_its_result() -> None:
+def test_a_notice_between_a_call_and_its_result_keeps_the_contract() -> None:
     news = {"type": "system", "subtype": "compact_boundary"}
     init = {"type": "system", "subtype": "init"}
     assert broken(init, assistant("m1", CALL), news, {"type": "novel"}, user(RESULT)) == []

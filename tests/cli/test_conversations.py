@@ -1,4 +1,4 @@
-"""The commands that look at conversations: list, show, search, export, import, backup, inbox."""
+"""The commands about conversations: list, show, search, export, import, backup, inbox."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.agents import MISSING, QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import Run, Tell, lines
-from tests.cli.terminal import Terminal
-from tests.engine.watching import Watcher, engine_on, talk_with
+from tests.cli.helpers.agents import MISSING, QUICK, SCRIPTED, SLOW
+from tests.cli.helpers.terminal import Terminal
+from tests.engine.helpers.watcher import Watcher, engine_on, talk_with
 from turnwire.cli.home import Home, default_path
 from turnwire.cli.restore import Restorer
 from turnwire.core.conversation import Conversation
@@ -39,7 +39,7 @@ def talked(tell: Tell) -> str:
     return name
 
 
-# --- run, where nobody looks --------------------------------------------------------------------
+# --- run without a terminal --------------------------------------------------------------------
 
 
 def test_a_pipe_gets_plain_text(tell: Tell) -> None:
@@ -66,7 +66,7 @@ def test_json_is_protocol_v2_line_by_line(tell: Tell) -> None:
     assert "assistant.tool_result" in kinds
 
 
-def test_json_leaves_a_question_open_and_says_so_beside(tell: Tell) -> None:
+def test_json_output_leaves_a_question_open_and_says_so_on_stderr(tell: Tell) -> None:
     ran = tell("run", "--agent", QUICK, "--json", "ask")
     assert ran.exit_code == 3
     assert lines(ran)[-1]["type"] == "session.state"
@@ -87,13 +87,16 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
     )
 
 
-# --- what cannot be run -------------------------------------------------------------------------
+# --- runs that cannot start ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: claude, demo, replay."),
+        (
+            ["--agent", "missing", "x"],
+            "There is no agent 'missing'; there is: claude, demo, replay.",
+        ),
         (["--agent", MISSING, "x"], "Install it with: apt install missing"),
         (["--cwd", "/nowhere", "x"], "/nowhere is not a directory. Create it, or name another"),
         (["  "], "the message is empty. Give a PROMPT, or pipe one in."),
@@ -101,7 +104,7 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
         (["--conversation", "abc", "x"], "There are no conversations in"),
     ],
 )
-def test_what_cannot_be_run_says_what_to_do(args: list[str], said: str, tell: Tell) -> None:
+def test_a_run_that_cannot_start_gives_advice(args: list[str], said: str, tell: Tell) -> None:
     ran = tell("run", *args)
     assert ran.exit_code == 2
     assert said in ran.stderr
@@ -119,21 +122,21 @@ def test_an_agent_cannot_be_changed_in_the_middle(talked: str, tell: Tell) -> No
 # --- the data directory -------------------------------------------------------------------------
 
 
-def test_it_is_made_for_its_owner_alone(tell: Tell, home: Path) -> None:
+def test_the_data_directory_is_private_to_its_owner(tell: Tell, home: Path) -> None:
     tell("run", "--agent", QUICK, "think")
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in home.iterdir())
 
 
-def test_it_is_where_this_machine_keeps_such_things(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+def test_the_data_directory_is_in_the_systems_usual_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert default_path() == Path("/data/turnwire")
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert default_path() == Path("/home/somebody/.local/share/turnwire")
+    assert default_path() == Path("/home/ann/.local/share/turnwire")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert default_path() == Path("/home/somebody/Library/Application Support/turnwire")
+    assert default_path() == Path("/home/ann/Library/Application Support/turnwire")
 
 
 # --- nothing yet ----------------------------------------------------------------------------------
@@ -156,7 +159,9 @@ def test_an_empty_list_says_how_to_start(tell: Tell, home: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["show", "x"], ["export", "x", "--to", "jsonl"], ["answer", "x"], ["backup", "x"]]
 )
-def test_what_needs_a_conversation_says_how_to_start_one(command: list[str], tell: Tell) -> None:
+def test_a_command_that_needs_a_conversation_says_how_to_start_one(
+    command: list[str], tell: Tell
+) -> None:
     ended = tell(*command)
     assert ended.exit_code == 2
     assert "Start one: turnwire run hello\n" in ended.stderr
@@ -191,7 +196,7 @@ def test_letters_that_begin_several_ids_are_not_enough(tell: Tell, home: Path) -
 # --- list, show, search -----------------------------------------------------------------------------
 
 
-def test_the_list_tells_the_state_of_each(talked: str, tell: Tell) -> None:
+def test_the_list_shows_the_state_of_each_conversation(talked: str, tell: Tell) -> None:
     tell("run", "--agent", SCRIPTED, "questions")
     first, second = tell("list").stdout.splitlines()
     assert "waits for you  questions  " in first
@@ -236,7 +241,7 @@ def test_questions_and_decisions_are_shown_with_their_answers(tell: Tell, home: 
     assert "→ denied: not now" in shown
 
 
-def test_words_are_found_and_marked(talked: str, tell: Tell, home: Path) -> None:
+def test_a_search_finds_and_marks_words(talked: str, tell: Tell, home: Path) -> None:
     (hit,) = lines(tell("search", "helper", "counted", "--json"))
     assert hit["conversation_id"] == talked
     assert [hit["snippet"][start:end] for start, end in hit["found"]] == ["helper", "counted"]
@@ -246,7 +251,7 @@ def test_words_are_found_and_marked(talked: str, tell: Tell, home: Path) -> None
         assert "My helper counted **48** words." in terminal.screen.text
 
 
-def test_words_that_nobody_said(talked: str, tell: Tell) -> None:
+def test_a_search_without_hits_says_so(talked: str, tell: Tell) -> None:
     assert tell("search", "zebra").stdout == (
         "No message contains 'zebra'. Try fewer words, or the beginning of one.\n"
     )
@@ -272,7 +277,7 @@ def without_names(exported: str, name: str) -> list[Any]:
     return [json.loads(line) for line in exported.replace(name, "NAME").splitlines()]
 
 
-def test_what_was_exported_is_imported_the_same(talked: str, tell: Tell, tmp_path: Path) -> None:
+def test_an_export_is_imported_unchanged(talked: str, tell: Tell, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     exported = tell("export", talked, "--to", "jsonl", "--out", file)
     assert exported.stdout == f"{file}\n"
@@ -304,7 +309,7 @@ def test_a_turn_that_an_import_ends_leaves_the_conversation_in_its_place(
     assert copy["updated_at"] == rows[talked]["updated_at"]
 
 
-async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None:
+async def test_an_imported_copy_has_the_chosen_model_and_mode(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "turnwire.db")
     chosen = {"model": "opus", "permission_mode": "plan", "max_thinking_tokens": 0}
     state = Conversation("talk", **chosen, mcp_off=["files"])  # type: ignore[arg-type]
@@ -318,14 +323,14 @@ async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None
         await copy.take(line)
     there = await store.conversation("copy")
     assert there is not None
-    # How much is asked, and what it costs, is for the importer to choose.
+    # The importer chooses the permission mode and the model.
     kept = {**chosen, "model": None, "permission_mode": None}
     assert {name: getattr(there.state, name) for name in chosen} == kept
     assert there.state.mcp_off == ["files"]
     await store.close()
 
 
-def test_a_late_answer_is_told_in_the_copy_that_it_is_late(home: Path, tell: Tell) -> None:
+def test_a_late_answer_in_the_copy_is_refused_as_late(home: Path, tell: Tell) -> None:
     async def scene() -> None:
         async with engine_on(Home(home).database) as engine:
             talk = await talk_with(engine)
@@ -418,7 +423,7 @@ def with_line(number: int, *path: str, **changes: Any) -> Callable[[list[str]], 
         (with_line(-1, turns=3), "and 2, not "),
     ],
 )
-def test_a_file_that_is_not_whole_leaves_nothing_behind(
+def test_an_incomplete_file_is_not_imported_in_part(
     cut: Any, said: str, talked: str, tell: Tell, tmp_path: Path
 ) -> None:
     good = tell("export", talked, "--to", "jsonl").stdout.splitlines()
@@ -432,14 +437,14 @@ def test_a_file_that_is_not_whole_leaves_nothing_behind(
     assert len(lines(tell("list", "--json"))) == 1
 
 
-def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
+def test_a_missing_file_is_an_error(tell: Tell) -> None:
     imported = tell("import", "nowhere.jsonl")
     assert imported.exit_code == 2
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
 
 
 def check_copy(exported: list[Any], tell: Tell, folder: Path) -> None:
-    """What an export leaves open has its end in the copy, which is whole and goes on."""
+    """Checks that open items of an export are ended in the copy, and that the copy goes on."""
     file = folder / "open.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in exported))
     assert not [line for line in exported if line["kind"] == "turn"]
@@ -479,7 +484,7 @@ def test_a_call_that_was_open_at_the_export_has_a_result_in_the_copy(
 @pytest.mark.parametrize(
     ("place", "said"), [("no/file", "no is not a dir"), ("", "is a directory")]
 )
-def test_where_nothing_can_be_written_is_told(
+def test_an_unwritable_place_is_an_error(
     place: str, said: str, talked: str, tell: Tell, tmp_path: Path
 ) -> None:
     told = tell("export", talked, "--to", "jsonl", "--out", tmp_path / place)
@@ -488,7 +493,7 @@ def test_where_nothing_can_be_written_is_told(
     assert said in line
 
 
-def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
+def test_a_markdown_export_has_all_content(talked: str, tell: Tell) -> None:
     page = tell("export", talked, "--to", "markdown").stdout
     assert page.startswith("# think tool subagent plan\n")
     assert "## You\n\nthink tool subagent plan\n" in page
@@ -526,7 +531,7 @@ def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: P
     assert "is not a directory" in tell("backup", tmp_path / "no" / "where").stderr
 
 
-def test_programs_are_told_what_was_backed_up_and_imported(
+def test_backup_and_import_describe_their_result_as_json(
     talked: str, tell: Tell, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.db"
@@ -578,7 +583,7 @@ def test_a_conversation_whose_process_was_killed_does_not_seem_to_work(
     (killed,) = lines(tell("list", "--json"))
     assert (killed["state"], killed["open_requests"]) == ("interrupted", [])
     assert "interrupted" in tell("list").stdout
-    assert lines(tell("inbox", "--json")) == [], "nobody would hear the answer"
+    assert lines(tell("inbox", "--json")) == [], "the answer would reach no agent"
     name = killed["conversation_id"]
     for told in (tell("show", name, "--json"), tell("export", name, "--to", "jsonl")):
         assert lines(told)[0]["state"] == "interrupted"
@@ -616,7 +621,9 @@ def test_a_conversation_is_forked_and_both_go_on(tell: Tell) -> None:
     assert tell("fsck").exit_code == 0
 
 
-def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Tell) -> None:
+def test_a_fork_in_the_middle_of_a_turn_is_refused_with_the_nearest_entry(
+    talked: str, tell: Tell
+) -> None:
     refused = tell("fork", talked, "--at", "2")
     assert refused.exit_code == 2
     assert (
@@ -626,7 +633,7 @@ def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Te
 
 
 def test_an_import_refers_to_the_blobs_of_its_file_as_they_are(tell: Tell, home: Path) -> None:
-    """Whatever the file says of them; and what it lacks is lost, even if the store has such a blob."""
+    """The file's claims about blobs do not count; a missing blob is lost, even if the store has it."""
     png = b"\x89PNG\r\n\x1a\n" + bytes(50)
     tell("run", "--agent", QUICK, "hello")
     (conversation,) = lines(tell("list", "--json"))

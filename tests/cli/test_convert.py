@@ -1,4 +1,4 @@
-"""`turnwire convert`: every recorded stream, every target, and input that is not what it should be."""
+"""`turnwire convert`: every recorded stream, every target, and invalid input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import pytest
 from msgspec import Struct
 
 from tests.cli.conftest import TURNWIRE, Run, Start
-from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, events_of, recorded, rpc_of, ui_of
+from tests.helpers.recorded_streams import (
+    BOTH_DIRECTIONS,
+    FIXTURES,
+    RECORDED,
+    events_of,
+    recorded,
+    rpc_of,
+    ui_of,
+)
 from turnwire.core.assembler import Assembler
 from turnwire.core.message import TextPart, TextPayload
 from turnwire.core.message_codec import decode_delta, decode_message
@@ -39,7 +47,7 @@ def lines_of(output: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_it_writes_what_the_library_says(path: Path, run: Run) -> None:
+def test_convert_writes_the_messages_of_the_library(path: Path, run: Run) -> None:
     events = events_of(path.read_bytes().splitlines())
     ui = ui_of(events)
     expected: dict[str, Sequence[Struct]] = {"events": events, "ui": ui, "rpc": rpc_of(ui)}
@@ -90,13 +98,13 @@ def test_a_stream_that_breaks_off_ends_properly(
 # --- where it reads from ----------------------------------------------------------------------
 
 
-def test_it_reads_standard_input(run: Run) -> None:
+def test_the_command_reads_standard_input(run: Run) -> None:
     piped = run("convert", "--to", "rpc", "-", stdin=TEXT.read_bytes())
     assert piped.exit_code == 0
     assert piped.stdout == run("convert", "--to", "rpc", TEXT).stdout
 
 
-def test_it_passes_on_each_line_of_a_pipe_that_stays_open() -> None:
+def test_convert_passes_on_each_line_of_an_open_pipe() -> None:
     with subprocess.Popen(
         [*TURNWIRE, "convert", "--to", "events", "-"],
         stdin=subprocess.PIPE,
@@ -193,7 +201,7 @@ def texts(stdout: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("line", "cause"), BAD.values(), ids=BAD)
-def test_a_bad_line_is_told_and_its_neighbours_survive(
+def test_a_bad_line_is_reported_and_its_neighbours_survive(
     line: bytes, cause: str, run: Run, recording: Callable[[bytes], Path]
 ) -> None:
     path = recording(between_neighbours(line))
@@ -206,7 +214,7 @@ def test_a_bad_line_is_told_and_its_neighbours_survive(
 
 
 @pytest.mark.parametrize("line", GOOD.values(), ids=GOOD)
-def test_an_odd_line_is_no_bad_line(
+def test_a_line_with_odd_fields_is_no_bad_line(
     line: bytes, run: Run, recording: Callable[[bytes], Path]
 ) -> None:
     path = recording(between_neighbours(line))
@@ -217,7 +225,7 @@ def test_an_odd_line_is_no_bad_line(
     assert {"one", "two"} <= set(texts(run("convert", "--to", "rpc", path).stdout))
 
 
-def test_a_last_line_that_breaks_off_is_told(run: Run, recording: Callable[[bytes], Path]) -> None:
+def test_an_incomplete_last_line_is_reported(run: Run, recording: Callable[[bytes], Path]) -> None:
     path = recording(json.dumps(HELLO).encode() + b"\n" + json.dumps(GOODBYE).encode()[:-5])
     result = run("convert", "--to", "rpc", path)
     assert result.exit_code == 1
@@ -241,7 +249,7 @@ def test_a_binary_file_does_not_flood_the_terminal(run: Run) -> None:
     assert rest == "<stdin>: and 31 more bad lines"
 
 
-def test_an_envelope_with_a_bad_message_in_it(run: Run) -> None:
+def test_an_envelope_with_an_invalid_message_is_reported(run: Run) -> None:
     lines = (
         b'{"t":1,"dir":"out","msg":[]}\n{"t":1,"dir":"sideways","msg":{}}\n{"dir":"note","msg":1}'
     )
@@ -280,7 +288,7 @@ def test_messages_are_the_entries_of_a_log_with_turns_and_times(run: Run) -> Non
     assert first.timestamp == "2026-11-15T19:35:17.316Z"
 
 
-def test_messages_tell_news_that_is_worth_keeping(run: Run) -> None:
+def test_messages_contain_durable_notices(run: Run) -> None:
     result = run("convert", "--to", "messages", FIXTURES / "claude" / "15_todo.jsonl")
     entries = [decode_message(line) for line in result.stdout_bytes.splitlines()]
     news = [entry for entry in entries if entry.role == "system"]
@@ -292,7 +300,7 @@ def test_messages_tell_news_that_is_worth_keeping(run: Run) -> None:
 
 
 @pytest.mark.parametrize("line", GOOD.values(), ids=GOOD)
-def test_an_odd_line_is_an_entry_that_can_be_read(
+def test_a_line_with_odd_fields_is_a_readable_entry(
     line: bytes, run: Run, recording: Callable[[bytes], Path]
 ) -> None:
     result = run("convert", "--to", "messages", recording(between_neighbours(line)))
@@ -301,11 +309,11 @@ def test_an_odd_line_is_an_entry_that_can_be_read(
         assert encode_message(decode_message(entry)) == entry
 
 
-# --- what a client shows ----------------------------------------------------------------------
+# --- the view ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_view_is_what_the_frames_of_v2_become(path: Path, run: Run) -> None:
+def test_a_view_is_reduced_from_the_frames_of_v2(path: Path, run: Run) -> None:
     reducer = ViewReducer()
     for raw in run("convert", "--to", "v2", path).stdout_bytes.splitlines():
         reducer.apply(decode_frame(raw))
@@ -323,7 +331,9 @@ def test_a_view_of_nothing_is_empty(run: Run, recording: Callable[[bytes], Path]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_v2_is_what_a_client_gets_that_was_there_from_the_start(path: Path, run: Run) -> None:
+def test_v2_output_has_the_frames_of_a_client_connected_from_the_start(
+    path: Path, run: Run
+) -> None:
     result = run("convert", "--to", "v2", path)
     assert (result.exit_code, result.stderr) == (0, "")
     check = SessionCheck()

@@ -1,4 +1,4 @@
-"""A directory that cannot be used: every command says so in one line, with the way out."""
+"""An unusable data directory: every command says so in one line, with advice."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell
-from tests.rights import like_everybody
+from tests.cli.helpers.agents import QUICK
+from tests.helpers.privileges import like_everybody
 from turnwire.errors import TurnwireError
 from turnwire.server.service import Service
 from turnwire.settings import Settings
@@ -36,7 +36,9 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 class TestADataDirectory:
-    def test_that_is_a_file_is_told(self, command: tuple[str, ...], tell: Tell, home: Path) -> None:
+    def test_that_is_a_file_is_an_error(
+        self, command: tuple[str, ...], tell: Tell, home: Path
+    ) -> None:
         home.write_text("")
         for place in (home, home / "below"):
             told = tell(*command, "--data-dir", place)
@@ -52,7 +54,7 @@ class TestADataDirectory:
             (b"SQLite format 3\0" + b"\xff" * 4096, "file is not a database"),
         ],
     )
-    def test_without_a_database_in_it_is_told(
+    def test_without_a_database_in_it_is_an_error(
         self, command: tuple[str, ...], broken: bytes, cause: str, tell: Tell, home: Path
     ) -> None:
         home.mkdir()
@@ -65,7 +67,7 @@ class TestADataDirectory:
         assert (home / "turnwire.db").read_bytes() == broken
 
     @pytest.mark.parametrize("what", ["CREATE TABLE notes (text)", "CREATE TABLE meta (text)"])
-    def test_with_another_programs_database_is_told_and_left_alone(
+    def test_with_another_programs_database_is_an_error_and_unchanged(
         self, command: tuple[str, ...], what: str, tell: Tell, home: Path
     ) -> None:
         home.mkdir()
@@ -82,7 +84,7 @@ class TestADataDirectory:
         theirs.close()
 
     @pytest.mark.parametrize("mode", [0o000, 0o500])
-    def test_that_may_not_be_used_is_told(
+    def test_without_access_is_an_error(
         self, command: tuple[str, ...], mode: int, tell: Tell, home: Path
     ) -> None:
         home.mkdir()
@@ -98,7 +100,7 @@ class TestADataDirectory:
 
 
 def spoil(home: Path, what: str) -> tuple[str, str]:
-    """Let others at it in one way. Returns what is said of it, and the command that mends it."""
+    """Gives other users access in one way. Returns the message and the command that repairs it."""
     match what:
         case "group" | "everybody":
             home.chmod(0o720 if what == "group" else 0o702)
@@ -131,7 +133,7 @@ class TestADataDirectoryThatOthersMayWrite:
         assert line.endswith(WAY_OUT)
 
     @pytest.mark.parametrize("what", EXPOSED)
-    def test_is_told_with_the_command_that_mends_it(
+    def test_is_reported_with_the_command_that_repairs_it(
         self, what: str, tell: Tell, home: Path
     ) -> None:
         tell("run", "--agent", QUICK, "x")
@@ -155,7 +157,7 @@ class TestADataDirectoryThatOthersMayWrite:
         assert not (home / "owner-token").exists() or not (home / "owner-token").read_bytes()
 
     def test_is_not_asked_for_a_server_or_its_token(self, tell: Tell, home: Path) -> None:
-        """A user who writes there could name a server of their own, which is then sent the token."""
+        """A user who can write to it could name another server, which would get the token."""
         tell("run", "--agent", QUICK, "x")
         (home / "owner-token").write_text("tw_secret")
         said, _ = spoil(home, "everybody")
@@ -166,9 +168,7 @@ class TestADataDirectoryThatOthersMayWrite:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
     @pytest.mark.parametrize("what", [".", "turnwire.db", "owner-token"])
-    def test_or_that_belongs_to_another_user_is_told(
-        self, what: str, tell: Tell, home: Path
-    ) -> None:
+    def test_of_another_user_is_an_error(self, what: str, tell: Tell, home: Path) -> None:
         tell("run", "--agent", QUICK, "x")
         (home / "owner-token").touch(0o600)
         os.chown(home / what, 12345, -1)
@@ -190,12 +190,12 @@ def test_files_that_others_could_read_are_closed_to_them(tell: Tell, home: Path)
 
 
 def test_a_directory_in_a_shared_one_with_a_sticky_bit_is_fine(tell: Tell, home: Path) -> None:
-    """As in /tmp: there no user can rename the files of another."""
+    """In /tmp, for example, no user can rename the files of another."""
     home.parent.chmod(0o1777)
     assert tell("run", "--agent", QUICK, "x").exit_code == 0
 
 
-def test_a_working_directory_that_is_gone_is_told(
+def test_a_deleted_working_directory_is_an_error(
     tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"

@@ -1,4 +1,4 @@
-"""What is drawn on a terminal: every line once, in order, however the text was cut on its way."""
+"""Drawing on a terminal: every line once, in order, for any cuts of the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from tests.cli.screen import Screen
+from tests.cli.helpers.screen import Screen
 from turnwire.cli.live.fold import folded
 from turnwire.cli.live.growing import GrowingText
 from turnwire.cli.live.markdown import Markdown, blocks_of, cut
@@ -65,7 +65,7 @@ def pieces_of(text: str, cuts: set[int]) -> list[str]:
 
 class TestAGrowingText:
     @given(st.sets(st.integers(1, len(ANSWER)), max_size=40))
-    def test_comes_out_the_same_however_it_was_cut(self, cuts: set[int]) -> None:
+    def test_comes_out_the_same_for_any_cuts(self, cuts: set[int]) -> None:
         growing, out = GrowingText(pen()), list[str]()
         for piece in pieces_of(ANSWER, cuts):
             growing.add(piece)
@@ -75,7 +75,7 @@ class TestAGrowingText:
         assert out == drawn(ANSWER)
 
     @pytest.mark.parametrize(("room", "size"), [(1, 1), (3, 7), (8, 30), (20, 100)])
-    def test_never_needs_more_room_than_there_is(self, room: int, size: int) -> None:
+    def test_never_needs_more_lines_than_the_screen_has(self, room: int, size: int) -> None:
         code = "```\n" + "".join(f"line {n}\n" for n in range(60)) + "```\n"
         growing, out = GrowingText(pen()), list[str]()
         for at in range(0, len(code), size):
@@ -104,13 +104,13 @@ class TestAGrowingText:
         out += growing.finish(text, 60)
         assert sum(line.count("word") for line in out) == 5000
 
-    def test_that_ends_differently_is_told_once_more(self) -> None:
+    def test_that_ends_differently_is_printed_again(self) -> None:
         growing = GrowingText(pen())
         growing.add("One.\n\nTwo.\n\nThr")
         assert growing.settle(60, 20) == ["One.", "", "Two."]
         assert growing.finish("Another.", 60) == ["", "Another."]
 
-    def test_what_may_still_change_is_not_settled(self) -> None:
+    def test_text_that_may_still_change_is_not_settled(self) -> None:
         assert blocks_of("a paragraph") == ["a paragraph"]
         assert blocks_of("one\n\ntwo") == ["one\n\n", "two"]
         assert blocks_of("") == [""]
@@ -176,7 +176,7 @@ class TestTheRegion:
             max_size=12,
         )
     )
-    def test_leaves_above_it_what_was_put_there(
+    def test_keeps_the_lines_above_it(
         self, drawings: list[tuple[list[str], list[str], bool]]
     ) -> None:
         screen = Screen(20, 8)

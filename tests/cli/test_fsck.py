@@ -1,4 +1,4 @@
-"""`turnwire fsck`: what it says, what it does, and its exit codes."""
+"""`turnwire fsck`: its output, its repairs, and its exit codes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell, lines
-from tests.cli.test_terminal import on_terminal
-from tests.owner_names import owner_with, pid_that_has_ended
-from tests.stores.files import rows_of
-from turnwire.stores.sqlite.fsck import KINDS
+from tests.cli.helpers.agents import QUICK
+from tests.cli.helpers.terminal_output import on_terminal
+from tests.helpers.owner_names import owner_with, pid_that_has_ended
+from tests.stores.helpers.sql import rows_of
+from turnwire.stores.fsck import KINDS
 
 
 @pytest.fixture
 def database(tell: Tell, home: Path) -> Path:
-    """One conversation, in which all is well."""
+    """Makes a file with one undamaged conversation."""
     tell("run", "--agent", QUICK, "think tool")
     return home / "turnwire.db"
 
@@ -30,7 +30,7 @@ def lose_an_entry(database: Path) -> str:
     return str(name)
 
 
-def test_without_conversations_there_is_nothing_to_look_at(tell: Tell, home: Path) -> None:
+def test_without_conversations_fsck_checks_nothing(tell: Tell, home: Path) -> None:
     ran = tell("fsck")
     assert ran.exit_code == 0
     assert "nothing was checked" in ran.stdout
@@ -45,7 +45,7 @@ def test_a_sound_log_is_exit_code_0(database: Path, tell: Tell) -> None:
     assert lines(tell("fsck", "--json")) == []
 
 
-def test_damage_is_exit_code_1_and_says_what_to_do(database: Path, tell: Tell) -> None:
+def test_damage_is_exit_code_1_with_advice(database: Path, tell: Tell) -> None:
     name = lose_an_entry(database)
     ran = tell("fsck")
     assert ran.exit_code == 1
@@ -77,7 +77,7 @@ def test_json_is_one_finding_a_line(database: Path, tell: Tell) -> None:
     assert all(each["repaired"] for each in lines(repaired))
 
 
-def test_what_a_live_process_owns_is_left_and_a_dead_one_is_not_waited_for(
+def test_conversations_of_a_live_process_are_left_and_those_of_a_dead_one_repaired(
     database: Path, tell: Tell
 ) -> None:
     lose_an_entry(database)
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_database_is_damage(home: Path, tell: Tell) -> None:
     assert "Restore a backup." in ran.stdout
 
 
-def test_a_long_log_shows_how_far_it_is(database: Path, tell: Tell, home: Path) -> None:
+def test_a_check_of_a_long_log_shows_its_progress(database: Path, tell: Tell, home: Path) -> None:
     [(head,)] = rows_of(database, "SELECT head FROM conversations")
     rows_of(
         database,
@@ -134,14 +134,12 @@ def test_a_long_log_shows_how_far_it_is(database: Path, tell: Tell, home: Path) 
 
 
 def test_the_page_lists_every_kind_of_damage() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "fsck.md").read_text()
+    page = (Path(__file__).parent.parent.parent / "docs" / "reference" / "fsck.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{name}` | {k.meaning} | {k.repair} |" for name, k in KINDS.items()]
 
 
-def test_the_list_marks_what_cannot_be_read_and_names_this_command(
-    tell: Tell, database: Path
-) -> None:
+def test_the_list_marks_unreadable_conversations_and_names_fsck(tell: Tell, database: Path) -> None:
     rows_of(database, "UPDATE conversations SET state_json = '{}'")
     tell("run", "--agent", QUICK, "hello")
     ran = tell("list")

@@ -1,4 +1,4 @@
-"""`turnwire import --from claude`: histories of every kind, and of none."""
+"""`turnwire import --from claude`: histories of every kind, and missing ones."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import pytest
 from msgspec import structs
 
 from tests.cli.conftest import TURNWIRE, Tell, lines
-from tests.cli.terminal import Terminal
-from tests.rights import like_everybody
+from tests.cli.helpers.terminal import Terminal
+from tests.helpers.privileges import like_everybody
 from turnwire.cli.home import Home, run_async
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.effects import Audit
@@ -32,7 +32,7 @@ SESSION = "5e55-0001"
 
 
 class History:
-    """What a Claude Code might have written down."""
+    """Writes history files as Claude Code does."""
 
     def __init__(self, config: Path, project: Path) -> None:
         self.config = config
@@ -94,7 +94,7 @@ def bring(tell: Tell, home: Path, *more: str | Path) -> Any:
 
 
 def log(tell: Tell, name: str) -> list[dict[str, Any]]:
-    """The entries of a conversation, each with its role, its words and what is known of it."""
+    """Returns the entries of a conversation: role, text and known fields."""
     out = []
     for each in lines(tell("export", "--to", "jsonl", name)):
         if each["kind"] == "entry":
@@ -114,10 +114,10 @@ def turns(tell: Tell, name: str) -> list[dict[str, Any]]:
     return [each["end"] for each in exported if each["kind"] == "turn"]
 
 
-# --- nothing, and what cannot be ----------------------------------------------------------------
+# --- no history, and unusable histories ---------------------------------------------------------
 
 
-def test_without_a_history_it_says_what_to_do(tell: Tell, history: History) -> None:
+def test_an_import_without_a_history_gives_advice(tell: Tell, history: History) -> None:
     told = tell("import", "--from", "claude")
     assert told.exit_code == 2
     assert "CLAUDE_CONFIG_DIR" in told.stderr
@@ -129,7 +129,7 @@ def test_without_a_history_it_says_what_to_do(tell: Tell, history: History) -> N
 def test_an_imported_session_is_not_the_conversations_own(
     tell: Tell, home: Path, history: History
 ) -> None:
-    """A person began it: it is not removed when the conversation is deleted."""
+    """A person began the session: it is not removed with the conversation."""
     history.write(*HELLO)
     [brought] = bring(tell, home)["conversations"]
 
@@ -144,14 +144,14 @@ def test_an_imported_session_is_not_the_conversations_own(
     asyncio.run(look())
 
 
-def test_a_project_without_sessions_says_what_to_do(tell: Tell, history: History) -> None:
+def test_an_import_of_a_project_without_sessions_gives_advice(tell: Tell, history: History) -> None:
     history.write(*HELLO)
     told = tell("import", "--from", "claude", "--project", "/nowhere")
     assert told.exit_code == 2
     assert "leave out --project" in told.stderr
 
 
-def test_a_history_that_may_not_be_read_says_what_to_do(tell: Tell, history: History) -> None:
+def test_an_import_of_an_unreadable_history_gives_advice(tell: Tell, history: History) -> None:
     history.write(*HELLO)
     (history.config / "projects").chmod(0)
     with like_everybody():
@@ -208,7 +208,7 @@ def test_times_title_and_directory_are_those_of_the_session(
     assert bring(tell, home)["conversations"][0]["conversation_id"] == name, "it keeps its id"
 
 
-def test_bad_lines_are_told_with_their_place_and_nothing_else_is_lost(
+def test_bad_lines_are_reported_with_their_number_and_nothing_else_is_lost(
     tell: Tell, history: History, home: Path
 ) -> None:
     path = history.write(
@@ -231,7 +231,9 @@ def test_bad_lines_are_told_with_their_place_and_nothing_else_is_lost(
     assert len(bring(tell, home)["bad_lines"]) == 32
 
 
-def test_a_session_that_grew_gets_what_is_new(tell: Tell, history: History, home: Path) -> None:
+def test_a_session_that_grew_is_imported_incrementally(
+    tell: Tell, history: History, home: Path
+) -> None:
     history.write(*HELLO)
     [one] = bring(tell, home)["conversations"]
     history.write(user("u2", "a1", "more"), model("a2", "u2", "More."))
@@ -268,7 +270,7 @@ def test_a_session_that_still_worked_when_it_was_imported_loses_nothing(
     assert bring(tell, home)["conversations"][0]["entries"] == 0
 
 
-def test_a_session_that_went_back_says_so(tell: Tell, history: History, home: Path) -> None:
+def test_a_session_that_went_back_is_reported(tell: Tell, history: History, home: Path) -> None:
     history.write(*HELLO, user("u2", "a1", "left"), model("a2", "u2", "Left."))
     [one] = bring(tell, home)["conversations"]
     history.write(user("u3", "a1", "right"), model("a3", "u3", "Right."))
@@ -334,7 +336,7 @@ def test_sub_agents_of_older_versions_are_nested_as_well(
     assert nested == {"look": "c1", "I see.": "c1", "listen to it": "c2", "I hear.": "c2"}
 
 
-def test_what_people_and_the_program_do_beside_the_talk(
+def test_commands_and_notices_of_the_program_are_imported(
     tell: Tell, history: History, home: Path
 ) -> None:
     error: dict[str, Any] = {"error": "rate_limit", "isApiErrorMessage": True}
@@ -375,10 +377,12 @@ def test_what_people_and_the_program_do_beside_the_talk(
     )
 
 
-# --- beside other work --------------------------------------------------------------------------
+# --- during other work --------------------------------------------------------------------------
 
 
-def test_only_the_sessions_of_a_project(tell: Tell, history: History, home: Path) -> None:
+def test_only_the_sessions_of_the_project_are_imported(
+    tell: Tell, history: History, home: Path
+) -> None:
     history.write(*HELLO)
     other = History(history.config, history.project.parent / "other.place")
     other.write(user("x1", None, "elsewhere"), session="5e55-0002")
@@ -392,7 +396,7 @@ def test_only_the_sessions_of_a_project(tell: Tell, history: History, home: Path
     assert len(bring(tell, home)["conversations"]) == 3
 
 
-def test_a_conversation_that_somebody_works_on_is_left_alone(
+def test_a_conversation_with_a_live_owner_is_not_changed(
     tell: Tell, history: History, home: Path
 ) -> None:
     history.write(*HELLO)
@@ -439,7 +443,7 @@ def test_a_conversation_in_which_something_waits_is_left_alone(
     )
 
 
-def test_a_damaged_conversation_is_told_and_the_others_are_imported(
+def test_a_damaged_conversation_is_reported_and_the_others_are_imported(
     tell: Tell, history: History, home: Path
 ) -> None:
     history.write(*HELLO)
@@ -454,7 +458,7 @@ def test_a_damaged_conversation_is_told_and_the_others_are_imported(
     assert "1 conversation imported" in told.stdout
 
 
-def test_a_file_that_may_not_be_read_is_told_and_the_others_are_imported(
+def test_an_unreadable_file_is_reported_and_the_others_are_imported(
     tell: Tell, history: History
 ) -> None:
     path = history.write(*HELLO)
@@ -488,7 +492,7 @@ def test_an_import_that_was_killed_goes_on_where_it_was(
     assert words(log(tell, one["conversation_id"])) == ["hi", "Hello.", "more", "More."]
 
 
-def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
+def test_ctrl_c_leaves_no_partial_import_and_says_how_to_go_on(
     tell: Tell, history: History, home: Path
 ) -> None:
     sessions = [f"5e55-000{number}" for number in range(3)]
@@ -520,7 +524,7 @@ def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
     assert "1 conversation imported" in tell("import", "--from", "claude").stdout
 
 
-def test_a_person_sees_how_far_it_is(history: History, home: Path) -> None:
+def test_an_import_shows_its_progress(history: History, home: Path) -> None:
     history.write(*HELLO)
     with Terminal("import", "--from", "claude", home=home) as terminal:
         assert terminal.end() == 0

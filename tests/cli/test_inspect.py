@@ -1,4 +1,4 @@
-"""`turnwire inspect`: what a person reads about a recorded stream."""
+"""`turnwire inspect`: the report about a recorded stream."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import Run
-from tests.cost import grows_linearly
-from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED
+from tests.helpers.cost_growth import grows_linearly
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS, FIXTURES, RECORDED
 
 CLAUDE = FIXTURES / "claude"
 
@@ -53,7 +53,7 @@ def test_every_recorded_stream_can_be_summed_up(path: Path, run: Run) -> None:
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_the_whole_page(run: Run) -> None:
+def test_the_report_has_the_expected_text(run: Run) -> None:
     path = CLAUDE / "09b_subagent_forward_text.io.jsonl"
     assert run("inspect", path).stdout == (
         f"{path}\n"
@@ -78,7 +78,7 @@ def test_durations_come_from_the_agents_clock_where_the_recorder_has_none(run: R
     assert (agent["seconds"], bash["seconds"]) == (0.456, 0.147)
 
 
-def test_thinking_and_questions(run: Run) -> None:
+def test_thinking_and_questions_are_shown(run: Run) -> None:
     (turn,) = summary(run, "02_thinking")["turns"]
     assert (turn["thinking_blocks"], turn["thinking_characters"]) == (1, 32)
     (turn,) = summary(run, "06_ask_user")["turns"]
@@ -92,7 +92,7 @@ def test_thinking_and_questions(run: Run) -> None:
     )
 
 
-def test_outcomes(run: Run) -> None:
+def test_the_outcome_of_each_turn_is_shown(run: Run) -> None:
     def outcomes(name: str) -> list[tuple[str, str | None]]:
         turns = summary(run, name)["turns"]
         return [(turn.get("outcome", "lost"), turn.get("reason")) for turn in turns]
@@ -115,7 +115,7 @@ def test_failures_and_retries(run: Run) -> None:
     assert "  error     API Error: 529 Overloaded." in shown
 
 
-def test_tools_that_failed_or_got_no_result(run: Run) -> None:
+def test_tools_without_a_successful_result_are_marked(run: Run) -> None:
     shown = run("inspect", CLAUDE / "04_tools_deny.jsonl").stdout
     assert "  ✗ Bash  " in shown
     assert "1 failed" in shown
@@ -125,7 +125,7 @@ def test_tools_that_failed_or_got_no_result(run: Run) -> None:
     assert "1 without a result" in shown
 
 
-def test_the_plan(run: Run) -> None:
+def test_the_plan_is_shown(run: Run) -> None:
     assert "  plan      0 of 1 done\n" in run("inspect", CLAUDE / "15_todo.jsonl").stdout
 
 
@@ -138,7 +138,7 @@ def test_a_background_sub_agent_stays_under_the_call_that_started_it(run: Run) -
 # --- other streams ----------------------------------------------------------------------------
 
 
-def test_what_a_call_is_about(run: Run) -> None:
+def test_the_subject_of_a_call_is_shown(run: Run) -> None:
     def about(arguments: Any) -> str:
         (turn,) = of(run, call("Tool", arguments))["turns"]
         text: str = turn["tools"][0]["about"]
@@ -175,7 +175,7 @@ def test_a_screen_of_any_width_will_do(
             assert max(map(cell_len, result.stdout.splitlines()[1:])) <= columns
 
 
-def test_words_from_the_stream_cannot_act_on_the_terminal(run: Run) -> None:
+def test_text_of_the_stream_cannot_control_the_terminal(run: Run) -> None:
     lines = json.dumps(call("Bash\x1b[2J", {"command": "a\x1b]0;b\x07\r\nc"})).encode()
     shown = run("inspect", "-", stdin=lines).stdout
     assert "\x1b" not in shown
@@ -205,7 +205,7 @@ def test_clocks_that_are_of_no_use(run: Run) -> None:
     assert seconds(noon, None) is None
 
 
-def test_results_and_retries_nobody_can_place(run: Run) -> None:
+def test_a_result_without_a_call_is_left_out_and_an_odd_retry_is_unknown(run: Run) -> None:
     retry = {"type": "system", "subtype": "api_retry", "error_status": "often"}
     (turn,) = of(run, answer("t9"), retry)["turns"]
     assert turn["retries"] == ["unknown"]
@@ -247,7 +247,7 @@ def test_a_call_that_names_itself_as_its_parent(run: Run) -> None:
     assert of(run, *frames)["turns"][0]["tools"][0]["id"] == "t1"
 
 
-def test_sessions_and_models_cost_the_same_however_many_there_are(run: Run) -> None:
+def test_the_cost_of_sessions_and_models_grows_linearly(run: Run) -> None:
     def frame(n: int) -> dict[str, Any]:
         message = {"id": f"m{n}", "model": f"model-{n}", "content": []}
         return {"type": "assistant", "session_id": f"s{n}", "message": message}
@@ -261,7 +261,7 @@ def test_sessions_and_models_cost_the_same_however_many_there_are(run: Run) -> N
     assert grows_linearly(lambda many: of(run, *many), frames, 3_000)
 
 
-def test_results_of_the_providers_own_tools(run: Run) -> None:
+def test_results_of_the_providers_own_tools_are_shown(run: Run) -> None:
     blocks = [
         {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}},
         {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
@@ -270,7 +270,7 @@ def test_results_of_the_providers_own_tools(run: Run) -> None:
     assert turn["tools"][0]["status"] == "ok"
 
 
-def test_unknowns_and_bad_lines(run: Run) -> None:
+def test_unknown_messages_and_bad_lines_are_counted(run: Run) -> None:
     result = run("inspect", "-", stdin=b'{"type":"novel"}\n' * 3 + b"{\n" * 8)
     assert result.exit_code == 0
     assert "  unknown   novel (3)\n" in result.stdout
@@ -278,12 +278,12 @@ def test_unknowns_and_bad_lines(run: Run) -> None:
     assert "            and 3 more bad lines\n" in result.stdout
 
 
-def test_an_empty_file_says_so(run: Run, recording: Callable[[bytes], Path]) -> None:
+def test_an_empty_file_is_reported(run: Run, recording: Callable[[bytes], Path]) -> None:
     path = recording(b"")
     assert run("inspect", path).stdout == f"{path}\nno lines\n"
 
 
-def test_sizes_and_sums(run: Run, recording: Callable[[bytes], Path]) -> None:
+def test_sizes_and_sums_are_shown(run: Run, recording: Callable[[bytes], Path]) -> None:
     path = recording(b'{"type":"keep_alive"}\n' + b" " * 1_200_000)
     assert "1 line, 1.2 MB" in run("inspect", path).stdout
     result = {
@@ -297,7 +297,7 @@ def test_sizes_and_sums(run: Run, recording: Callable[[bytes], Path]) -> None:
     assert "1 h 6 min  $12.35  3.0M tokens in, 0 out\n" in run("inspect", path).stdout
 
 
-def test_a_frame_that_comes_again_is_counted_once(run: Run) -> None:
+def test_a_repeated_frame_is_counted_once(run: Run) -> None:
     thinking = {"type": "thinking", "thinking": "hm"}
     said = {"type": "assistant", "uuid": "u1", "message": {"id": "m0", "content": [thinking]}}
     ran = call("Bash", {"command": "ls"}, uuid="u2")

@@ -1,4 +1,4 @@
-"""The command line as a whole: what it imports, and how it fails."""
+"""The command line as a whole: its imports and its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import click
 import pytest
 
 from tests.cli.conftest import TURNWIRE, Run, Start
-from tests.streams import FIXTURES
+from tests.helpers.recorded_streams import FIXTURES
 from turnwire import __version__
 from turnwire.cli.main import COMMANDS, main, module_of
 
@@ -34,7 +34,7 @@ def test_help_imports_nothing_heavy() -> None:
     call = "from turnwire.cli.main import main; main(['--help'], standalone_mode=False)"
     imported = imported_by(call) - imported_by("import click")
     ours = {name for name in imported if name.split(".")[0] == "turnwire"}
-    rooms = {"cli", "cli.main", "errors", "extras", "lazy"}
+    rooms = {"cli", "cli.main", "errors", "extras", "lazy", "version"}
     assert ours == {"turnwire"} | {f"turnwire.{room}" for room in rooms}
     heavy = {"msgspec", "rich", "asyncio", "json", "importlib.metadata", "logging", "email"}
     assert not imported & heavy
@@ -63,11 +63,11 @@ def test_every_module_of_a_command_is_listed() -> None:
     assert {f"turnwire.cli.commands.{name}" for name in commands} == set(map(module_of, COMMANDS))
 
 
-def test_it_tells_its_version(run: Run) -> None:
+def test_the_command_tells_its_version(run: Run) -> None:
     assert run("--version").output == f"turnwire {__version__}\n"
 
 
-def test_a_program_can_call_it() -> None:
+def test_a_program_can_call_the_command_line() -> None:
     assert main(["--version"], standalone_mode=False) == 0
     assert main(["validate", str(TEXT)], standalone_mode=False) in (None, 0)
     with pytest.raises(click.ClickException, match="does not exist"):
@@ -124,7 +124,7 @@ class TestAFileThatCannotBeRead:
 
 
 @pytest.mark.parametrize("option", [["--from", "codex"], ["--to", "xml"], ["--max-line", "0"]])
-def test_a_choice_that_is_not_there_names_the_ones_that_are(option: list[str], run: Run) -> None:
+def test_an_unknown_choice_is_refused_with_the_known_ones(option: list[str], run: Run) -> None:
     result = run("convert", *option, TEXT)
     assert result.exit_code == 2
     assert any(word in result.stderr for word in ("'claude'", "'events', 'ui', 'rpc'", "x>=1"))
@@ -134,7 +134,7 @@ NOT_UTF8 = "\udcff.jsonl"  # how Python writes the byte ff
 
 
 @pytest.mark.parametrize("command", [["validate", "--json"], ["inspect", "--json"], ["inspect"]])
-def test_a_name_that_is_not_utf8_is_told_with_replacements(
+def test_a_name_that_is_not_utf8_is_printed_with_replacements(
     command: list[str], start: Start, tmp_path: Path
 ) -> None:
     path = tmp_path / NOT_UTF8
@@ -147,7 +147,7 @@ def test_a_name_that_is_not_utf8_is_told_with_replacements(
     assert f"{tmp_path}/\ufffd.jsonl" in ended.stdout.decode()
 
 
-def test_a_name_that_is_not_utf8_and_not_there(start: Start) -> None:
+def test_a_missing_file_whose_name_is_not_utf8_is_named(start: Start) -> None:
     ended = start("validate", "--json", NOT_UTF8)
     assert (ended.returncode, ended.stderr) == (2, b"")
     assert json.loads(ended.stdout)["file"] == "\ufffd.jsonl"
@@ -162,7 +162,7 @@ def test_a_name_that_is_not_utf8_and_not_there(start: Start) -> None:
 def test_a_reader_that_has_seen_enough_ends_it_quietly(
     command: list[str], unbuffered: str, tmp_path: Path
 ) -> None:
-    # More than a pipe holds, so that it has to notice that nobody reads.
+    # More than a pipe holds, so that the command has to notice that its output is not read.
     turns = tmp_path / "turns.jsonl"
     turns.write_bytes(b'{"type":"result","subtype":"success"}\n' * 4000)
     files = [str(turns)] if command != ["validate"] else [str(TEXT)] * 1500
@@ -236,7 +236,7 @@ def in_shell(closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
 @pytest.mark.parametrize(
     "command", [["convert", "--to", "rpc"], ["inspect"], ["validate"], ["validate", "--json"]]
 )
-def test_a_closed_standard_output_is_told_without_a_traceback(command: list[str]) -> None:
+def test_a_closed_standard_output_is_reported_without_a_traceback(command: list[str]) -> None:
     ended = in_shell(">&-", *command, str(TEXT))
     assert ended.returncode == 2
     assert ended.stderr == (b"turnwire: standard output is closed. Redirect it to a file: > FILE\n")
@@ -250,7 +250,7 @@ def test_a_closed_standard_error_does_not_matter(tmp_path: Path) -> None:
     assert b"1 = 1 typed" in ended.stdout
 
 
-def test_a_full_disk_is_told_without_a_traceback(start: Start) -> None:
+def test_a_full_disk_is_reported_without_a_traceback(start: Start) -> None:
     if not Path("/dev/full").exists():
         return  # only Linux has a disk that is always full
     with Path("/dev/full").open("wb") as full:

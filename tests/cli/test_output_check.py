@@ -1,4 +1,4 @@
-"""The check of the output finds what a broken translation would lose or change."""
+"""The output check finds content that a broken translation loses or changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.streams import line, recorded
+from tests.helpers.recorded_streams import line, recorded
 from turnwire.cli.recordings.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import (
@@ -59,7 +59,7 @@ def test_an_honest_translation_passes(name: str) -> None:
     assert found(lines_of(name)) == set()
 
 
-def test_lost_deltas_do_not_matter_since_finished_blocks_take_their_place() -> None:
+def test_lost_deltas_do_not_matter_since_finished_blocks_replace_them() -> None:
     def lose_deltas(event: NormalizedStreamEvent) -> Events:
         return [] if isinstance(event, ContentDelta) else [event]
 
@@ -94,7 +94,7 @@ def test_a_changed_block_is_found(kind: type) -> None:
     assert found(lines_of("05_parallel"), change) == {"assistant_changed"}
 
 
-def test_what_is_finished_stays_even_where_it_is_dropped_without_need() -> None:
+def test_finished_blocks_stay_even_where_they_are_dropped_without_need() -> None:
     def discard(event: NormalizedStreamEvent) -> Events:
         if isinstance(event, AssistantMessage) and event.parent_tool_use_id is None:
             whose = event.provider, event.session_id, None, None
@@ -104,7 +104,7 @@ def test_what_is_finished_stays_even_where_it_is_dropped_without_need() -> None:
     assert found(lines_of("01_text"), discard) == set()
 
 
-def test_blocks_that_nobody_said_are_found() -> None:
+def test_invented_blocks_are_found() -> None:
     frames = [each for each in lines_of("01_text") if b'"type":"assistant"' not in each.raw[:20]]
     assert found(frames) == {"assistant_changed"}
 
@@ -180,7 +180,7 @@ def test_frames_said_again_are_said_once() -> None:
     assert found([said(TEXT), said(TEXT, call)]) == set()  # the whole message again
 
 
-def test_a_frame_without_content_or_id() -> None:
+def test_a_frame_without_content_or_id_has_no_findings() -> None:
     frames = [
         line({"type": "assistant"}),
         line({"type": "assistant", "message": {"content": "words"}}),
@@ -195,7 +195,7 @@ def test_an_empty_message_is_no_loss() -> None:
     assert found([line({"type": "stream_event", "event": event}) for event in events]) == set()
 
 
-def test_a_sub_agent_in_mid_sentence_is_compared_when_it_is_done() -> None:
+def test_an_unfinished_sub_agent_is_compared_when_it_is_done() -> None:
     start = {"type": "message_start", "message": {"id": "m1", "content": []}}
     block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}
     theirs = {"parent_tool_use_id": "t1"}

@@ -1,4 +1,4 @@
-"""Reading: any cut of the bytes gives the same lines."""
+"""Reading a recording: any cut of the bytes gives the same lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.streams import recorded
+from tests.helpers.recorded_streams import recorded
 from turnwire.cli.recordings import recording as module
 from turnwire.cli.recordings.recording import Entry, Recording
 from turnwire.errors import BadLine, UnreadableInput
@@ -51,7 +51,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 @given(st.lists(st.integers(0, len(CONTENT)), max_size=30).map(sorted))
-def test_it_does_not_matter_how_the_bytes_arrive(cuts: list[int]) -> None:
+def test_the_lines_are_the_same_for_any_cuts_of_the_bytes(cuts: list[int]) -> None:
     pieces = [CONTENT[a:b] for a, b in zip([0, *cuts], [*cuts, len(CONTENT)], strict=True)]
     entries, recording = read(pieces, max_line=80)
     whole, _ = read([CONTENT], max_line=80)
@@ -61,7 +61,7 @@ def test_it_does_not_matter_how_the_bytes_arrive(cuts: list[int]) -> None:
     assert recording.position == len(CONTENT)
 
 
-def test_lines_keep_their_place_and_their_direction() -> None:
+def test_lines_keep_their_order_and_their_direction() -> None:
     entries, _ = read([CONTENT], max_line=80)
     assert [t[0] for t in told(entries)] == [1, 3, 4, 5, 7, 8, 9]
     assert [e.direction for e in entries] == ["out", "out", "out", "in", "out", "out", "out"]
@@ -71,7 +71,7 @@ def test_lines_keep_their_place_and_their_direction() -> None:
 
 
 @pytest.mark.parametrize("cut", range(6))
-def test_a_byte_order_mark_before_the_first_line_is_passed_by(cut: int) -> None:
+def test_a_byte_order_mark_before_the_first_line_is_ignored(cut: int) -> None:
     content = BOM + CONTENT
     entries, recording = read([content[:cut], content[cut:]], max_line=80)
     plain, _ = read([CONTENT], max_line=80)
@@ -88,7 +88,7 @@ def test_a_byte_order_mark_anywhere_else_is_no_json() -> None:
     assert isinstance(twice.line, BadLine)
 
 
-def test_what_was_repaired_in_an_envelope_is_told() -> None:
+def test_repairs_of_an_envelope_are_reported() -> None:
     entries, _ = read([CONTENT], max_line=80)
     (repaired,) = [
         e.line for e in entries if not isinstance(e.line, BadLine) and e.line.number == 8
@@ -104,7 +104,7 @@ def test_an_envelope_gives_the_message_as_it_came() -> None:
     assert [t[:3] for t in told(unwrapped)] == [t[:3] for t in told(plain)]
 
 
-def test_what_only_looks_like_an_envelope_is_left_alone() -> None:
+def test_a_line_that_only_looks_like_an_envelope_is_unchanged() -> None:
     odd = [{"dir": "up", "msg": {}}, {"msg": {}}, {"t": "late", "dir": "out", "msg": {}}, {}]
     entries, _ = read([b"\n".join(json.dumps(each).encode() for each in odd)])
     assert [e.line.unknown for e in entries if not isinstance(e.line, BadLine)] == [

@@ -1,4 +1,4 @@
-"""`turnwire run` at a terminal: a turn as it happens, questions, permissions, Ctrl-C."""
+"""`turnwire run` at a terminal: a turn, questions, permissions, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.agents import QUICK, SCRIPTED, SLOW, STUBBORN
 from tests.cli.conftest import TURNWIRE, Tell, lines
-from tests.cli.terminal import Terminal, environment
-from tests.streams import FIXTURES
+from tests.cli.helpers.agents import QUICK, SCRIPTED, SLOW, STUBBORN
+from tests.cli.helpers.terminal import Terminal, environment
+from tests.helpers.recorded_streams import FIXTURES
 
 
-def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) -> None:
+def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_sub_agents(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "think tool plan subagent", home=home) as terminal:
         assert terminal.end() == 0
         shown = terminal.screen.text
@@ -41,7 +41,7 @@ def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) 
     assert terminal.screen.cursor_shown
 
 
-def test_it_asks_what_to_say(home: Path) -> None:
+def test_run_asks_for_the_message(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:
         terminal.wait_for("Your message")
         terminal.type("think\n")
@@ -51,19 +51,19 @@ def test_it_asks_what_to_say(home: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_whoever_talks_to_the_demo_in_a_pipe_is_told_what_is_missing(
+def test_a_run_with_the_demo_in_a_pipe_names_the_missing_parts_of_claude(
     options: list[str], home: Path, tmp_path: Path
 ) -> None:
-    nobody = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TURNWIRE_DATA_DIR": str(home)}
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TURNWIRE_DATA_DIR": str(home)}
     asked = [*TURNWIRE, "run", *options, "hello"]
-    told = subprocess.run(asked, env=nobody, capture_output=True, text=True, check=False)
+    told = subprocess.run(asked, env=bare, capture_output=True, text=True, check=False)
     assert told.returncode == 0
     assert "This is the demo agent. There is no credential for Claude." in told.stderr
     assert "credential" not in told.stdout
 
 
 @pytest.mark.parametrize("keys", ["\x04", "\x03"])
-def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, tell: Tell) -> None:
+def test_a_run_without_a_message_leaves_no_conversation(keys: str, home: Path, tell: Tell) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:
         terminal.wait_for("Your message")
         terminal.type(keys)
@@ -116,7 +116,7 @@ class TestAQuestion:
         with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
             terminal.wait_for("A number, or your own words; Ctrl-D leaves it open")
 
-    def test_cannot_be_answered_by_what_was_typed_before_it_was_asked(self, home: Path) -> None:
+    def test_cannot_be_answered_by_text_typed_before_it_was_asked(self, home: Path) -> None:
         with Terminal("run", "--agent", SLOW, "think permission", home=home) as terminal:
             terminal.wait_for("The person wants")
             terminal.type("y\n")
@@ -129,7 +129,7 @@ class TestAQuestion:
 
 
 class TestAPermission:
-    def test_is_not_decided_by_whoever_leaves_with_control_d(self, home: Path) -> None:
+    def test_is_not_decided_by_control_d(self, home: Path) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
             terminal.wait_for("Ctrl-D: stop")
             terminal.type("\x04")
@@ -249,7 +249,7 @@ def test_a_failure_says_what_to_do_next(home: Path) -> None:
     assert "Send a message to try again." in shown
 
 
-def test_what_the_agent_takes_back_goes_or_is_said_to_be_taken_back(home: Path) -> None:
+def test_text_that_the_agent_takes_back_is_removed_or_marked(home: Path) -> None:
     with Terminal("run", "--agent", SCRIPTED, "retract One thing.", home=home) as terminal:
         assert terminal.end() == 0
         assert "and more" not in terminal.screen.text
@@ -271,7 +271,7 @@ def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, tell: 
     ("prompt", "begin"),
     [("long", "Streams are rivers of small pieces."), ("很长", "流是由小块组成的河。")],
 )
-def test_a_long_answer_on_a_small_screen_is_all_there_once_and_in_order(
+def test_a_long_answer_on_a_small_screen_is_complete_and_in_order(
     prompt: str, begin: str, home: Path
 ) -> None:
     with Terminal("run", "--agent", QUICK, prompt, home=home, columns=60, rows=10) as terminal:
@@ -283,7 +283,7 @@ def test_a_long_answer_on_a_small_screen_is_all_there_once_and_in_order(
     assert len(heights) == 1  # each of them whole
 
 
-def test_code_that_is_longer_than_the_screen_is_all_there(home: Path) -> None:
+def test_code_that_is_longer_than_the_screen_is_complete(home: Path) -> None:
     code = "\n".join(f"line_{number} = {number}" for number in range(40))
     prompt = f"say ```python\n{code}\n```\n\nDone."
     with Terminal("run", "--agent", SCRIPTED, prompt, home=home, columns=50, rows=8) as terminal:
@@ -294,7 +294,7 @@ def test_code_that_is_longer_than_the_screen_is_all_there(home: Path) -> None:
     assert lines[first + 40 : first + 42] == ["", "Done."]
 
 
-def test_a_terminal_without_colours_or_without_tricks(home: Path) -> None:
+def test_a_simple_terminal_gets_plain_text(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "think tool", home=home, NO_COLOR="1") as terminal:
         assert terminal.end() == 0
         assert "✓ Bash  List the files" in terminal.screen.text

@@ -1,4 +1,4 @@
-"""A server that cannot start says why, and what to do, in one line."""
+"""A server that cannot start gives the reason and advice in one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tell
-from tests.server.serving import free_port
+from tests.server.helpers.servers import free_port
 from turnwire.server.discovery import remember_port
 from turnwire.server.tcp.listen import Server
 
@@ -28,7 +28,7 @@ def _why(tell: Tell, *words: str | Path, **environ: str) -> str:
     return said.stderr
 
 
-def test_a_data_directory_that_cannot_be_used_is_told(tell: Tell, tmp_path: Path) -> None:
+def test_an_unusable_data_directory_is_an_error(tell: Tell, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     assert f"{file} is a file, not a directory. {_ELSEWHERE}" in _why(tell, "--data-dir", file)
@@ -48,26 +48,26 @@ def test_a_data_directory_that_cannot_be_used_is_told(tell: Tell, tmp_path: Path
     assert f"the owner's token cannot be kept in {taken}" in _why(tell, "--data-dir", taken)
 
 
-def test_an_agent_that_is_not_there_is_told(tell: Tell) -> None:
+def test_an_unknown_agent_is_an_error(tell: Tell) -> None:
     said = _why(tell, TURNWIRE_AGENTS="nix:foo")
     assert "The agent 'nix:foo' cannot be imported: No module named 'nix'. Name one" in said
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1"])
-def test_an_address_of_another_machine_is_told(tell: Tell, host: str) -> None:
+def test_an_address_of_another_machine_is_an_error(tell: Tell, host: str) -> None:
     said = _why(tell, "--host", host)
     assert f"cannot listen on {host}: " in said
     assert "Name an address of this machine with --host" in said
     assert "MEND  cannot listen on" in tell("doctor", TURNWIRE_HOST=host).stdout
 
 
-def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> None:
+def test_an_invalid_setting_is_reported_with_its_source(tell: Tell) -> None:
     said = _why(tell, TURNWIRE_ORIGINS="app.example")
     assert "origins is ['app.example'] (TURNWIRE_ORIGINS): " in said
     assert "MEND" in tell("doctor", TURNWIRE_ORIGINS="app.example").output
 
 
-def test_the_port_of_the_last_start_is_told_as_such(tell: Tell, home: Path) -> None:
+def test_the_port_of_the_last_start_is_named_as_such(tell: Tell, home: Path) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
     port = free_port()
     remember_port(home, port)
@@ -97,7 +97,7 @@ def _announce_and_stop(server: Server) -> None:
     asyncio.run(announce())
 
 
-def test_where_people_open_it_is_told(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_public_address_is_printed(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Server, "run", _announce_and_stop)
     words = ["--no-open", "--port", "0", "--public-url", "https://chat.example/turnwire/"]
     said = tell("serve", *words).stdout
@@ -105,9 +105,7 @@ def test_where_people_open_it_is_told(tell: Tell, monkeypatch: pytest.MonkeyPatc
     assert "  Open   https://chat.example/turnwire/enter?link=" in said
 
 
-def test_users_who_are_not_isolated_from_the_owner_are_told_of(
-    tell: Tell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_users_without_isolation_are_reported(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
     def said_by(*words: str, **environ: str) -> str:
         chosen = {"ANTHROPIC_API_KEY": "sk-test", "TURNWIRE_AGENT_ISOLATION": "off", **environ}
         return " ".join(tell(*words, **chosen).output.split())

@@ -1,4 +1,4 @@
-"""The command line, and a server that no data directory tells of: an application with Turnwire in it."""
+"""The options --server and --token: commands talk to an application that mounts Turnwire."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Application(uvicorn.Server):
 
 @contextmanager
 def application(home: Path) -> Iterator[str]:
-    """Somebody's own application, in a thread of this process; Turnwire is below /chat."""
+    """Runs an application with Turnwire below /chat, in a thread of this process."""
     agents = {"demo": DemoAgent(delay=0)}
     chat = create_app(
         Settings(data_dir=str(home), protocol_v2=True, on_disconnect="continue", made_agents=agents)
@@ -114,7 +114,7 @@ def test_an_application_with_turnwire_in_it_is_talked_to(
 
 
 def _tail(url: str, home: Path, name: str) -> list[dict[str, object]]:
-    """What `tail --json` prints until it has caught up."""
+    """Returns the output of `tail --json` until it has caught up."""
     words = ["tail", "--json", "--last", "1000", "--server", url, "--data-dir", str(home), name]
     with subprocess.Popen([*TURNWIRE, *words], stdout=subprocess.PIPE) as tail:
         assert tail.stdout is not None
@@ -139,7 +139,7 @@ def test_no_other_machine_is_shown_the_owners_token(home: Path, tell: Tell, comm
     assert "--token-file" in said.stderr
 
 
-def test_what_leads_nowhere_is_told(home: Path, tell: Tell, tmp_path: Path) -> None:
+def test_an_unusable_address_or_token_is_an_error(home: Path, tell: Tell, tmp_path: Path) -> None:
     assert "A token needs --server." in tell("inbox", "--token", "tw_x").stderr
     missing = tmp_path / "missing"
     said = tell("inbox", "--server", "http://127.0.0.1:1", "--token-file", missing)
@@ -148,6 +148,7 @@ def test_what_leads_nowhere_is_told(home: Path, tell: Tell, tmp_path: Path) -> N
     assert "'chat.example' is not the address of a server." in said.stderr
     said = tell("inbox", "--server", "http://127.0.0.1:1", "--token", "tw_x")
     assert "cannot be reached" in said.stderr
+    assert "Start the server with `turnwire serve`" in said.stderr
     # A directory that is named goes before an address that is only in the environment.
     there = tell("inbox", "--data-dir", home, TURNWIRE_URL="http://127.0.0.1:1")
     assert there.stdout == "Nothing waits for an answer.\n"

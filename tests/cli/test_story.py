@@ -1,4 +1,4 @@
-"""The story that frames tell, as plain text."""
+"""The story: frames as plain text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cost import grows_linearly
+from tests.helpers.cost_growth import grows_linearly
 from turnwire.cli.live.ending import figures, next_step, receipt
 from turnwire.cli.live.plain import PlainPainter
 from turnwire.cli.live.story import AGENT, Story
@@ -59,7 +59,7 @@ class TestWords:
         frames = [piece("one\ntw"), piece("one\ntwo\nth", snapshot=True), whole("one\ntwo\nthree")]
         assert told(*frames) == "one\ntwo\nthree\n"
 
-    def test_that_end_differently_are_told_once_more(self) -> None:
+    def test_that_end_differently_are_printed_again(self) -> None:
         assert told(piece("one\n"), whole("another")) == "one\nanother\n"
 
     def test_that_a_dead_server_did_not_write_down_break_off(self) -> None:
@@ -72,7 +72,7 @@ class TestWords:
             "another\n"
         )
 
-    def test_that_a_dead_server_had_saved_are_told_once_and_break_off(self) -> None:
+    def test_that_a_dead_server_had_saved_are_printed_once_and_break_off(self) -> None:
         again = f.SessionResumed(*IDS, INFO)
         idle = f.SessionState(*IDS, Status("interrupted", False, [], []))
 
@@ -85,7 +85,7 @@ class TestWords:
             "(The text ends here: the server died. The last part of this text is not in the log.)\n"
         )
 
-    def test_that_were_stopped_are_told_as_they_are(self) -> None:
+    def test_that_were_stopped_are_printed_as_they_are(self) -> None:
         assert told(piece("one\ntw"), whole("one\ntw", aborted=True)) == "one\ntw\n"
 
     def test_that_go_on_over_a_new_connection_do_not(self) -> None:
@@ -94,7 +94,7 @@ class TestWords:
         frames = [piece("one\ntw"), again, running, piece("one\ntwo", snapshot=True)]
         assert told(*frames, whole("one\ntwo")) == "one\ntwo\n"
 
-    def test_of_another_log_are_told_after_a_remark(self) -> None:
+    def test_of_another_log_are_shown_after_a_remark(self) -> None:
         other = f.SessionReset(*IDS, p.Reset("epoch_changed", "other", 1))
         assert told(piece("one\n"), other, whole("new")) == (
             "one\n\n"
@@ -103,7 +103,7 @@ class TestWords:
             "new\n"
         )
 
-    def test_that_are_taken_back_are_said_to_be(self) -> None:
+    def test_that_are_discarded_are_marked(self) -> None:
         back = f.AssistantDiscarded(*IDS, p.Discarded(["b"]))
         assert told(piece("one\ntw"), back) == "one\n\n(The agent discarded this text.)\n"
         assert told(piece("tw"), back) == ""
@@ -125,7 +125,7 @@ class TestTools:
             "  done\n"
         )
 
-    def test_say_how_much_more_there_is(self) -> None:
+    def test_show_how_many_lines_were_left_out(self) -> None:
         long = "\n".join(["x" * 500] + ["y"] * 19)
         shown = told(call("Read", {"path": long}), result(long, failed=True))
         assert shown.count("… 14 more lines") == 1
@@ -150,9 +150,9 @@ class TestTools:
 
     def test_have_one_result(self) -> None:
         assert told(call("Tool", {}), result("a"), result("b")).count("✓ Tool") == 1
-        assert told(result("nobody called")) == ""
+        assert told(result("not called")) == ""
 
-    def test_a_helper_speaks_below_its_call_at_every_depth(self) -> None:
+    def test_a_sub_agent_is_shown_below_its_call_at_every_depth(self) -> None:
         shown = told(
             call("Agent", {"description": "Look"}),
             call("Agent", {"description": "Look closer"}, id="u", parent="t"),
@@ -165,7 +165,7 @@ class TestTools:
             "| ✓ Agent  Look closer  1.5 s\n|   found\n\n✓ Agent  Look  1.5 s\n  done\n"
         )
 
-    def test_plans_are_told_by_their_steps(self) -> None:
+    def test_plans_are_shown_by_their_steps(self) -> None:
         def plan(status: str) -> f.Frame:
             item = {"content": "Write", "status": status, "activeForm": "Writing"}
             return f.SessionSystemEvent(*IDS, p.SystemNews("plan", 3, None, {"items": [item]}))
@@ -203,16 +203,14 @@ class TestNews:
             ("choice_refused", {"message": "No."}, "◆ The agent keeps its setting: No."),
         ],
     )
-    def test_that_a_person_wants_to_know_are_told(
-        self, subtype: str, data: dict[str, Any], line: str
-    ) -> None:
+    def test_of_interest_are_shown(self, subtype: str, data: dict[str, Any], line: str) -> None:
         assert told(f.SessionSystemEvent(*IDS, p.SystemNews(subtype, 3, None, data))) == f"{line}\n"
 
     @pytest.mark.parametrize(
         ("subtype", "data"),
         [("api_retry", {"error_status": 401}), ("informational", {}), ("status", {"x": 1})],
     )
-    def test_that_nobody_needs_are_not(self, subtype: str, data: dict[str, Any]) -> None:
+    def test_without_interest_are_not_shown(self, subtype: str, data: dict[str, Any]) -> None:
         assert told(f.SessionSystemEvent(*IDS, p.SystemNews(subtype, 3, None, data))) == ""
 
 
@@ -223,7 +221,7 @@ class TestTheEnd:
         assert line.plain == "✓ 3.2 s · 1,034 tokens in, 200 out · $0.5000"
         assert next_step(end) is None
 
-    def test_says_nothing_of_what_was_not_spent(self) -> None:
+    def test_does_not_mention_zero_cost(self) -> None:
         end = TurnEnd(False, False, usage=Usage(0, 0, 0, 0), cost_usd=0.0, duration_ms=3210)
         assert [line.plain for line in figures(end)] == ["✓ 3.2 s"]
 
@@ -231,18 +229,18 @@ class TestTheEnd:
         ("code", "step"),
         [("api_error", "Try again later"), ("x", "Send a message to try again")],
     )
-    def test_says_what_to_do_about_a_failure(self, code: str, step: str) -> None:
+    def test_gives_advice_about_a_failure(self, code: str, step: str) -> None:
         end = TurnEnd(True, False, error=TurnError(code, "It broke."))
         error, line = figures(end)
         assert (error.plain, line.plain) == (f"✗ It broke.  ({code})", "✗ failed")
         assert step in (next_step(end) or "")
 
-    def test_says_nothing_where_the_agent_has_said_what_to_do(self) -> None:
+    def test_gives_no_advice_where_the_agent_has_given_it(self) -> None:
         said = "The API refuses Claude. Give it another key."
         end = TurnEnd(True, False, error=TurnError("authentication_failed", said))
         assert next_step(end) is None
 
-    def test_a_receipt_says_what_came_of_a_stop(self) -> None:
+    def test_a_receipt_shows_the_result_of_a_stop(self) -> None:
         processes = [p.Process(7, "sleep"), p.Process(8), p.Process(9, "dd", left=True)]
         forced = p.Interrupted("user", 1, forced=True, processes=processes)
         assert receipt(forced).plain == (

@@ -1,46 +1,16 @@
-"""On a real terminal: colours, the progress bar, and the width."""
+"""Output on a real terminal: colours, the progress bar, and the width."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import struct
-import subprocess
-import termios
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import TURNWIRE
-from tests.streams import FIXTURES
+from tests.cli.helpers.terminal_output import on_terminal
+from tests.helpers.recorded_streams import FIXTURES
 
 PARALLEL = FIXTURES / "claude" / "05_parallel.jsonl"
 ESCAPE = b"\x1b["
-
-
-def on_terminal(*args: str | Path, stdout: bool = True, stderr: bool = True, **env: str) -> bytes:
-    """What a terminal of 80 columns receives from a command."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "CI")}
-    process = subprocess.Popen(
-        [*TURNWIRE, *map(str, args)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs if stdout else subprocess.DEVNULL,
-        stderr=theirs if stderr else subprocess.DEVNULL,
-        env={**environment, "TERM": "xterm-256color", **env},
-    )
-    os.close(theirs)
-    received = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            received += chunk
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(ours)
-    assert process.wait() == 0
-    return received
 
 
 @pytest.fixture
@@ -72,14 +42,16 @@ def test_a_very_narrow_screen(columns: str) -> None:
 
 
 @pytest.mark.parametrize("command", [["convert", "--to", "rpc"], ["validate"]])
-def test_a_large_file_shows_how_far_it_is(command: list[str], large: Path) -> None:
+def test_a_large_file_shows_its_progress(command: list[str], large: Path) -> None:
     shown = on_terminal(*command, large, stdout=command == ["validate"])
     assert b"large.jsonl" in shown
     assert b"/8." in shown  # megabytes done of all
     assert b"\xe2\x94\x81" in shown  # the bar itself
 
 
-def test_no_bar_where_the_output_is_on_the_screen_or_nobody_looks(large: Path) -> None:
+def test_no_progress_bar_is_shown_with_output_on_the_screen_or_without_a_terminal(
+    large: Path,
+) -> None:
     bar = "━".encode()
     assert bar not in on_terminal("convert", "--to", "events", PARALLEL, stdout=False)
     assert bar not in on_terminal("validate", large, stderr=False)

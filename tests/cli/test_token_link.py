@@ -1,4 +1,4 @@
-"""Commands that handle secrets do not trust the directory where they are typed."""
+"""Commands that handle secrets do not trust the current directory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import threading
 from pathlib import Path
 
 from tests.cli.conftest import Start
-from tests.server.serving import process
+from tests.server.helpers.servers import process
 
 
 def test_a_link_leads_to_the_server_that_runs(start: Start, home: Path, tmp_path: Path) -> None:
-    here = tmp_path / "somebodys"
+    here = tmp_path / "foreign"
     here.mkdir()
     (here / "turnwire.toml").write_text('public_url = "https://evil.example"\n')
     with process(home) as server:
@@ -36,13 +36,13 @@ def test_a_link_leads_to_the_application_that_serves_the_page(start: Start, home
     assert said.stdout.startswith(b"https://team.example/chat/enter?link="), said
 
 
-def test_a_directory_cannot_have_the_owners_token_sent_elsewhere(
+def test_a_directory_cannot_redirect_the_owners_token(
     start: Start, home: Path, tmp_path: Path
 ) -> None:
-    """Its `turnwire.toml` names a data directory with a server, and a link to a secret."""
+    """The directory's `turnwire.toml` names a data directory with a server and a link to a secret."""
     home.mkdir()
     (home / "owner-token").write_text("tw_secret\n")
-    here = tmp_path / "somebodys"
+    here = tmp_path / "foreign"
     data = here / "data"
     data.mkdir(parents=True)
     (here / "turnwire.toml").write_text('data_dir = "data"\n')

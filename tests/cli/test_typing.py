@@ -1,4 +1,4 @@
-"""What is typed: keys, the line they make, and the answer that the line is."""
+"""Input at a terminal: keys, the line editor, and the answer in the line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TestKeys:
     KEYS = ("a", "é", "中", "left", "right", "home", "delete", "paste:two\nlines", "backspace")
 
     @given(st.sets(st.integers(1, 60), max_size=20))
-    def test_are_the_same_however_their_bytes_arrive(self, cuts: set[int]) -> None:
+    def test_are_the_same_for_any_cuts_of_their_bytes(self, cuts: set[int]) -> None:
         data = self.TYPED.encode()
         places = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
         parser, keys = KeyParser(), list[str]()
@@ -46,7 +46,7 @@ class TestKeys:
         assert parser.feed(b"\x1b") == []
         assert parser.feed(b"y\n") == ["y", "enter"]
 
-    def test_what_means_nothing_is_passed_by(self) -> None:
+    def test_unknown_sequences_are_ignored(self) -> None:
         assert KeyParser().feed(b"\x1b[5~\x07\x00a") == ["a"]
 
 
@@ -65,7 +65,7 @@ class TestTheEditor:
             (["left", "backspace", "right"], ""),
         ],
     )
-    def test_does_what_a_shell_does(self, keys: list[str], text: str) -> None:
+    def test_has_the_keys_of_a_shell(self, keys: list[str], text: str) -> None:
         editor = Editor()
         for key in keys:
             assert editor.press(key) is None
@@ -84,7 +84,7 @@ class TestTheEditor:
         editor.press("home")
         assert editor.rows(7)[1] == (0, 2)
 
-    def test_shows_what_could_hide(self) -> None:
+    def test_shows_invisible_characters(self) -> None:
         assert Editor("a\u202eb\nc").rows(40)[0] == ["> a<U+202E>b", "  c"]
 
 
@@ -96,7 +96,7 @@ class TestAnAnswer:
     def test_is_an_option_or_own_words(self, text: str, answer: str) -> None:
         assert read_answer(Question("q", "?", COLOURS), text) == answer
 
-    def test_is_only_an_option_where_words_are_not_welcome(self) -> None:
+    def test_is_only_an_option_where_free_text_is_not_allowed(self) -> None:
         question = Question("q", "?", COLOURS, free_text=False)
         with pytest.raises(NotUnderstood, match="There is no option 'purple': choose 1 to 3"):
             read_answer(question, "purple")
@@ -132,7 +132,7 @@ class TestAnAnswer:
             read_given([one, several], '{"a": ["1", "2"], "b": []}')
 
 
-def test_a_rule_is_told_in_few_words() -> None:
+def test_a_rule_is_described_in_few_words() -> None:
     rules = [{"toolName": "Bash", "ruleContent": "ls"}, {"toolName": "Read"}, {"x": 1}]
     suggestions = [{"rules": rules}, {"type": "setMode", "mode": "acceptEdits"}, {"y": 2}]
     assert rules_of(suggestions) == 'Bash(ls), Read, {"x":1}, mode acceptEdits, {"y":2}'
@@ -154,7 +154,7 @@ def test_the_end_of_a_permission_says_how_long_it_holds(place: str, words: str) 
     assert str(resolved_line(ended)) == f"→ allowed {words}"
 
 
-def test_the_end_of_a_permission_says_what_only_the_owner_may() -> None:
+def test_the_end_of_a_permission_names_the_rights_of_the_owner() -> None:
     kept = {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": "session"}
     wanted = [{**kept, "destination": "userSettings"}]
     ended = RequestResolved(

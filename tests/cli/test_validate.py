@@ -1,4 +1,4 @@
-"""`turnwire validate`: clean on what the real CLI said, and precise about everything else."""
+"""`turnwire validate`: no violations in recordings of the real CLI, and precise reports of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, recorded
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, recorded
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
 KILLED = FIXTURES / "claude" / "22_kill_during_permission.io.jsonl"
@@ -33,7 +33,7 @@ def test_the_real_cli_is_clean(path: Path, run: Run) -> None:
     assert report["lines"] + report["notes"] == len(path.read_bytes().splitlines())
 
 
-def test_what_people_see(run: Run) -> None:
+def test_validate_prints_a_report_for_people(run: Run) -> None:
     result = run("validate", TEXT, KILLED)
     assert result.exit_code == 0
     assert result.stdout == (
@@ -49,7 +49,7 @@ def test_what_people_see(run: Run) -> None:
     )
 
 
-def test_what_programs_see(run: Run) -> None:
+def test_validate_prints_json_for_programs(run: Run) -> None:
     result = run("validate", "--json", KILLED, TEXT)
     first, second = (json.loads(line) for line in result.stdout.splitlines())
     assert second["file"] == str(TEXT)
@@ -72,16 +72,18 @@ def test_what_programs_see(run: Run) -> None:
     }
 
 
-def test_it_reads_standard_input(run: Run) -> None:
+def test_the_command_reads_standard_input(run: Run) -> None:
     result = run("validate", "-", stdin=TEXT.read_bytes())
     assert result.exit_code == 0
     assert result.stdout.startswith("<stdin>  clean\n")
 
 
-# --- what is wrong ----------------------------------------------------------------------------
+# --- violations -------------------------------------------------------------------------------
 
 
-def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[bytes], Path]) -> None:
+def test_violations_are_listed_by_line_and_code(
+    run: Run, recording: Callable[[bytes], Path]
+) -> None:
     novel = b'{"type":"novel"}\n{"type":"novel"}\n{"type":"system","subtype":"newer"}'
     path = recording(b"\n".join([broken_text(), novel, b"{", b""]))
     result = run("validate", path)
@@ -99,7 +101,7 @@ def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[byt
     )
 
 
-def test_an_input_that_the_agent_rewrote_is_told_but_no_violation(run: Run) -> None:
+def test_an_input_that_the_agent_rewrote_is_reported_and_no_violation(run: Run) -> None:
     lines = b"\n".join(recorded("03_tools_allow"))
     assert "rewritten" not in run("validate", "-", stdin=lines).stdout
     tidied = lines.replace(b'"input":{"command":"', b'"input":{"command":"tidied: ')
@@ -198,13 +200,13 @@ def test_the_recorded_sessions_are_clean(path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("path", [*RECORDED, *BOTH_DIRECTIONS], ids=lambda path: path.stem)
-def test_what_a_stream_becomes_is_a_clean_session(path: Path, run: Run) -> None:
+def test_a_converted_stream_is_a_valid_session(path: Path, run: Run) -> None:
     frames = run("convert", "--to", "v2", path).stdout.encode()
     result = run("validate", "--from", "v2", "--json", "-", stdin=frames)
     assert json.loads(result.stdout)["violations"] == []
 
 
-def test_what_people_see_of_a_session(run: Run) -> None:
+def test_validate_prints_a_report_of_a_session_for_people(run: Run) -> None:
     result = run("validate", "--from", "v2", DROPPED)
     assert result.exit_code == 0
     assert result.stdout == (
@@ -215,7 +217,7 @@ def test_what_people_see_of_a_session(run: Run) -> None:
     )
 
 
-def test_what_programs_see_of_a_session(run: Run) -> None:
+def test_validate_prints_json_of_a_session_for_programs(run: Run) -> None:
     result = run("validate", "--from", "v2", "--json", DROPPED)
     assert json.loads(result.stdout) == {
         "file": str(DROPPED),
@@ -237,7 +239,7 @@ def test_what_programs_see_of_a_session(run: Run) -> None:
     }
 
 
-def test_broken_rules_of_a_session_are_told_by_line_and_code(run: Run) -> None:
+def test_broken_rules_of_a_session_are_listed_by_line_and_code(run: Run) -> None:
     lines = (FIXTURES / "v2" / "01_plain_answer.jsonl").read_bytes().splitlines()
     lines[5] = lines[5].replace(b'"sequence": 4', b'"sequence": 40')
     novel = lines[17].replace(b"conversation.updated", b"conversation.novel")
@@ -257,7 +259,7 @@ def test_broken_rules_of_a_session_are_told_by_line_and_code(run: Run) -> None:
     )
 
 
-def test_a_line_that_is_too_long_for_a_session_is_told_too(run: Run) -> None:
+def test_a_line_that_is_too_long_for_a_session_is_reported_too(run: Run) -> None:
     long = b'{"comment":"' + b"x" * 2**20 + b'"}'
     result = run("validate", "--from", "v2", "--max-line", "1", "--json", "-", stdin=long)
     assert [v["code"] for v in json.loads(result.stdout)["violations"]] == ["bad_line"]

@@ -1,4 +1,4 @@
-"""Small things said to people."""
+"""Numbers, times and names in words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_large_amounts_are_short() -> None:
     assert [amount(n) for n in (9_999, 12_345, 1_200_000)] == ["9,999", "12.3k", "1.2M"]
 
 
-def test_words_of_a_stream_are_made_harmless() -> None:
+def test_control_characters_of_a_stream_are_made_harmless() -> None:
     assert plain(" a\n\tb\x1b[31mc\x00\u202ed ") == "a b [31mc d"
 
 

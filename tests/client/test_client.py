@@ -1,4 +1,4 @@
-"""The Python client against real servers, which are killed under it."""
+"""The Python client against real servers, which are killed meanwhile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
-from tests.server.clients import PATIENCE
-from tests.server.serving import ROOT, Serving, process, serving
-from turnwire.client import Client, ClientConversation, Closed
+from tests.server.helpers.servers import ROOT, Serving, process, serving
+from tests.server.helpers.v2_client import PATIENCE
+from turnwire.client import Client, ClientConversation, Closed, Unreachable
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
@@ -37,7 +37,7 @@ def client_of(server: Serving) -> Client:
     return Client(server.url, server.token)
 
 
-def test_a_conversation(tmp_path: Path) -> None:
+def test_a_client_sends_a_message_and_answers_a_question(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:
             client = client_of(server)
@@ -128,7 +128,7 @@ def test_a_frame_that_is_not_known_names_the_type_that_it_came_with() -> None:
 
 
 def test_an_entry_of_a_kind_that_is_not_known_is_not_missing(tmp_path: Path) -> None:
-    """A newer server may write what this client does not know. It has its place in the log."""
+    """A newer server may write unknown entries. They count in the log."""
     lines = 0
 
     async def run() -> None:
@@ -200,7 +200,7 @@ def test_a_line_that_breaks_again_and_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_is_killed_and_comes_again(tmp_path: Path) -> None:
+def test_a_client_goes_on_after_its_server_was_killed_and_restarted(tmp_path: Path) -> None:
     async def run() -> None:
         with process(tmp_path) as first:
             client = Client(first.url, first.token)
@@ -227,7 +227,7 @@ def test_a_server_that_is_killed_and_comes_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
+def test_a_client_finds_a_server_that_restarts_at_another_address(tmp_path: Path) -> None:
     async def run() -> None:
         place: tuple[str, str] | None = None
         lines: list[str] = []
@@ -260,7 +260,7 @@ def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_who_has_to_wait_does_not_come_before(
+def test_a_client_does_not_reconnect_before_the_time_that_the_server_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("random.uniform", lambda low, high: low)
@@ -272,42 +272,92 @@ def test_who_has_to_wait_does_not_come_before(
             async with client.conversation(name) as first, asyncio.timeout(PATIENCE):
                 await first.connected.wait()
                 second = client.conversation(name)
-                loop, told = asyncio.get_running_loop(), asyncio.Event()
+                told = asyncio.Event()
                 second.on_line = told.set
+                began = asyncio.get_running_loop().time()
                 async with second:
                     await told.wait()
                     assert second.line.retry_at is not None
-                    assert second.line.retry_at - loop.time() > _RETRY_AFTER - 1
+                    assert second.line.retry_at - began >= _RETRY_AFTER
 
     asyncio.run(run())
 
 
-def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
+def test_an_error_that_a_retry_cannot_mend_is_raised(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:
             client = client_of(server)
-            async with client.conversation("nobodys") as talk:
+            async with client.conversation("missing") as talk:
                 with pytest.raises(Closed) as closed:
                     await talk.send("hello")
                 assert closed.value.code == "CONVERSATION_NOT_FOUND"
-                for _ in range(2):  # who asks again is told again
+                for _ in range(2):  # a repeated request gets the same error
                     with pytest.raises(Closed):
                         await until(talk, f.SessionState)
                 with pytest.raises(Closed):
                     await talk.send("hello")
             with pytest.raises(Refused) as refused:
-                await client.request("GET", "/api/conversations/nobodys")
+                await client.request("GET", "/api/conversations/missing")
             assert refused.value.code == "CONVERSATION_NOT_FOUND"
             with pytest.raises(TurnwireError, match="nothing at this address"):
                 await client.request("GET", "/nowhere")
             url = server.url
-        with pytest.raises(TurnwireError, match="cannot be reached"):
+        with pytest.raises(Unreachable, match="cannot be reached") as gone:
             await Client(url, "").request("GET", "/healthz")
+        assert (gone.value.code, gone.value.retryable) == ("UNREACHABLE", True)
+        assert "turnwire serve" in gone.value.what_to_do
 
     asyncio.run(run())
 
 
-def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
+def test_a_bad_token_is_refused_with_what_to_do_over_http_and_over_a_socket(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            name = await client_of(server).create()
+            stranger = Client(server.url, "tw_wrong")
+            with pytest.raises(Refused) as refused:
+                await stranger.create()
+            async with stranger.conversation(name) as talk:
+                with pytest.raises(Closed) as closed:
+                    await talk.send("hello")
+            errors: tuple[TurnwireError, ...] = (refused.value, closed.value)
+            for error in errors:
+                assert error.code == "UNAUTHORIZED"
+                assert "turnwire token create" in error.what_to_do
+            assert "Authorization: Bearer" in refused.value.what_to_do  # the server's own words
+
+    asyncio.run(run())
+
+
+def test_the_line_break_at_the_end_of_a_token_is_ignored(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = Client(server.url, f"{server.token}\n")
+            async with client.conversation(await client.create(options={"delay": 0})) as talk:
+                assert (await talk.ask("hello")).text
+            found = Client(server.url, "", find=lambda: (server.url, f" {server.token}\r\n"))
+            async with found.conversation(await found.create()) as talk:
+                await talk.connected.wait()
+
+    asyncio.run(run())
+
+
+def test_a_server_without_protocol_v2_is_refused_with_the_setting_that_enables_it(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, protocol_v2=None) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            async with client.conversation(await client.create()) as talk:
+                with pytest.raises(Closed) as closed:
+                    await talk.send("hello")
+            assert closed.value.code == "CHAT_PROTOCOL_DISABLED"
+            assert "Settings(protocol_v2=True)" in closed.value.what_to_do
+
+    asyncio.run(run())
+
+
+def test_a_client_that_leaves_closes_its_socket(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:
             client = client_of(server)
@@ -326,7 +376,7 @@ def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
+def test_a_call_whose_answer_cannot_come_raises(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
             client = client_of(server)
@@ -347,7 +397,7 @@ def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_is_brought_and_what_is_taken_away(tmp_path: Path) -> None:
+def test_a_client_uploads_blobs_and_downloads_exports(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:
             client = client_of(server)
@@ -369,16 +419,18 @@ def test_what_is_brought_and_what_is_taken_away(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:7410", "localhost", "ws://x", "http://", "http://x:y"])
 def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
-    with pytest.raises(TurnwireError, match="Write it like http://127"):
+    with pytest.raises(Unreachable, match="Write it like http://127") as wrong:
         Client(url, "tw_1")
+    assert not wrong.value.retryable
 
 
-def test_a_token_with_the_end_of_its_line_is_refused_at_once() -> None:
-    with pytest.raises(TurnwireError, match="without the line break"):
-        Client("http://127.0.0.1:7410", "tw_1\n")
+def test_a_token_with_a_space_in_it_is_refused_at_once() -> None:
+    with pytest.raises(Refused, match="as `turnwire token create` printed it") as refused:
+        Client("http://127.0.0.1:7410", "tw_1 tw_2")
+    assert refused.value.code == "UNAUTHORIZED"
 
 
-def test_a_defect_on_the_way_is_raised_where_somebody_waits(tmp_path: Path) -> None:
+def test_a_defect_of_the_connection_is_raised_in_the_waiting_call(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
             name = await client_of(server).create()
@@ -393,7 +445,7 @@ def test_a_defect_on_the_way_is_raised_where_somebody_waits(tmp_path: Path) -> N
     asyncio.run(run())
 
 
-def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
+def test_a_message_of_any_size_above_the_limit_is_refused(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path, max_frame_bytes=10_000) as server:
             client = client_of(server)
@@ -410,7 +462,7 @@ def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_answers_are_heard_however_much_waits_to_be_read(
+def test_answers_arrive_even_with_many_unread_frames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
@@ -436,7 +488,7 @@ def test_answers_are_heard_however_much_waits_to_be_read(
     asyncio.run(run())
 
 
-def test_who_does_not_read_makes_the_server_wait(
+def test_a_client_that_does_not_read_causes_backpressure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
@@ -456,7 +508,7 @@ def test_who_does_not_read_makes_the_server_wait(
     asyncio.run(run())
 
 
-def test_the_bot_of_the_examples(tmp_path: Path) -> None:
+def test_the_bot_of_the_examples_runs(tmp_path: Path) -> None:
     program = ROOT / "examples" / "bot.py"
     body = program.read_text().split("async def main")[1].split("\n\n")[0].splitlines()[1:]
     assert len(body) <= 10

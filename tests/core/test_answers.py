@@ -23,6 +23,6 @@ def test_an_answer_as_text(answer: Any, text: str) -> None:
     assert as_text(answer) == text
 
 
-def test_answers_in_words() -> None:
+def test_answers_become_text() -> None:
     assert in_words(["blue", ["s", "m"]]).endswith("My answer: blue\ns, m")
     assert in_words([]) == "I do not answer your question. Go on without an answer."

@@ -1,4 +1,4 @@
-"""Deltas to a message: how parts are put together, and every rule with a stream that breaks it."""
+"""The assembler: deltas become a message, and each rule has a stream that breaks it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def delta(seq: int, said: Said, **more: Any) -> MessageDelta:
 
 
 def assemble(*said: Said, strict: bool = False) -> Assembled:
-    """What this stream comes to, numbered from 1."""
+    """Returns the messages of this stream, numbered from 1."""
     assembler = Assembler(strict=strict)
     for seq, each in enumerate(said, 1):
         assembler.feed(delta(seq, each))
@@ -179,7 +179,7 @@ def test_sources_and_proofs_gather_in_their_part() -> None:
     ]
 
 
-def test_arguments_gather_by_call_however_the_calls_are_mixed() -> None:
+def test_arguments_are_collected_by_call_in_any_order() -> None:
     result = assemble(
         START,
         begin("t1", toolType="MCP"),
@@ -208,7 +208,7 @@ def test_arguments_that_are_no_json_object_are_kept_as_text_and_marked(written: 
     assert result.message.meta["argsNotJson"] == ["t"]
 
 
-def test_a_call_without_any_arguments_has_none() -> None:
+def test_a_call_without_arguments_has_an_empty_input() -> None:
     (part,) = parts(assemble(START, begin("t"), end("t"), DONE))
     assert part["arguments"] == {}
     assert "rawArgsText" not in part
@@ -221,7 +221,7 @@ def test_arguments_said_at_the_end_of_a_call_count() -> None:
     assert part["arguments"] == {"a": 2}
 
 
-def test_blocks_without_a_kind_stand_at_their_place() -> None:
+def test_blocks_of_an_unknown_kind_keep_their_position() -> None:
     done = ("done", {"finishReason": "x", "blocks": [{"position": 1, "block": {"type": "error"}}]})
     result = assemble(START, text("a", index=0), text("b", index=2), done)
     assert result.message is not None
@@ -235,7 +235,7 @@ def test_void_blocks_are_left_out_and_need_not_end() -> None:
     assert [part["text"] for part in parts(result)] == ["a", "no index"]
 
 
-def test_what_the_start_and_the_end_say_is_in_meta() -> None:
+def test_the_data_of_start_and_end_are_in_meta() -> None:
     start = {
         "modelId": None,
         "requestId": None,
@@ -269,7 +269,7 @@ def test_an_error_ends_without_a_message() -> None:
     assert (result.error.error_code, result.error.retryable) == ("overloaded", True)
 
 
-def test_what_the_provider_said_changes_nothing() -> None:
+def test_provider_data_does_not_change_the_message() -> None:
     said = [START, text("a"), DONE]
     plain, traced = Assembler(), Assembler()
     for seq, each in enumerate(said, 1):
@@ -361,14 +361,14 @@ def test_a_stream_that_breaks_a_rule_is_read_on_and_the_rule_is_named(code: Viol
 
 
 @pytest.mark.parametrize("code", BROKEN)
-def test_a_strict_assembler_raises_it(code: ViolationCode) -> None:
+def test_a_strict_assembler_raises_the_violation(code: ViolationCode) -> None:
     said, _ = BROKEN[code]
     with pytest.raises(ContractBroken, match=code) as caught:
         assemble(*said, strict=True)
     assert caught.value.violation.code == code
 
 
-def test_an_end_of_a_call_nobody_started_is_named_too() -> None:
+def test_the_end_of_an_unknown_call_is_a_violation() -> None:
     result = assemble(START, end("t"), DONE)
     assert codes(result) == ["unknown_tool_call"]
     assert result.violations[0].tool_call_id == "t"
@@ -380,7 +380,7 @@ def test_a_stream_without_any_delta_has_no_end_and_no_message() -> None:
     assert result.message is None
 
 
-def test_a_message_from_a_stream_that_did_not_end_says_so() -> None:
+def test_a_message_of_an_unfinished_stream_is_marked() -> None:
     result = assemble(START, text("a"))
     assert result.message is not None
     assert result.message.meta["incomplete"] is True
@@ -436,7 +436,7 @@ def test_an_unknown_delta_is_kept() -> None:
         assert violation.seq is None
 
 
-def test_a_call_that_did_not_end_is_read_all_the_same() -> None:
+def test_an_unfinished_call_is_read() -> None:
     (part,) = parts(assemble(START, begin("t"), args("t", '{"a": 1}'), DONE))
     assert part["arguments"] == {"a": 1}
 
@@ -524,7 +524,7 @@ def test_a_run_that_breaks_a_rule_is_named(code: ViolationCode) -> None:
 
 
 @pytest.mark.parametrize("code", RUNS)
-def test_a_strict_ledger_raises_it(code: ViolationCode) -> None:
+def test_a_strict_ledger_raises_the_violation(code: ViolationCode) -> None:
     def follow() -> None:
         ledger = RunLedger("conv:1", strict=True)
         for message in RUNS[code]:
@@ -545,13 +545,13 @@ def test_a_result_before_its_call_cannot_be_traced() -> None:
 # --- the list of rules ------------------------------------------------------------------------
 
 
-def test_every_code_has_its_rule_and_a_test_that_breaks_it() -> None:
+def test_every_code_has_its_rule_and_a_test() -> None:
     elsewhere = {"seq_not_from_one", "seq_not_increasing", "wrong_message", "role_forbids_part"}
     assert set(get_args(ViolationCode)) == set(RULES)
     assert set(RULES) == {*BROKEN, *RUNS, *elsewhere}
 
 
-def test_the_error_says_the_rule_and_the_place() -> None:
+def test_the_error_names_the_rule_and_the_position() -> None:
     with pytest.raises(ContractBroken) as caught:
         assemble(START, START, strict=True)
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""Unified content blocks and usage: their shapes on the wire, and what is required of them."""
+"""Content blocks and usage: their shapes on the wire, and their required fields."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS = {
     "unknown": UnknownBlock,
 }
 
-# Each kind twice where it can be: with only what is required, and with everything.
+# Each kind twice if possible: with the required fields only, and with all fields.
 PAIRS: list[tuple[ContentBlock, dict[str, Any]]] = [
     (
         TextBlock("Hello", "in_progress"),
@@ -273,14 +273,14 @@ def test_a_status_is_one_of_three() -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for _, wire in PAIRS if wire["type"] != "unknown"])
-def test_every_known_block_says_how_far_it_has_come(wire: dict[str, Any]) -> None:
+def test_every_known_block_has_a_status(wire: dict[str, Any]) -> None:
     without = {key: value for key, value in wire.items() if key != "status"}
     with pytest.raises(ValidationError, match="status"):
         from_json(without)
 
 
 @pytest.mark.parametrize(("block", "wire"), PAIRS)
-def test_a_block_reads_the_same_with_fields_nobody_knows(
+def test_a_block_is_read_the_same_with_unknown_fields(
     block: ContentBlock, wire: dict[str, Any]
 ) -> None:
     assert from_json({**wire, "from_the_future": {"a": 1}}) == block

@@ -1,4 +1,4 @@
-"""Content as clients and tools have it, from the log and into the log."""
+"""Content of clients and tools, translated to the log and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.model_events import wire
+from tests.helpers.sample_events import wire
 from turnwire.core import message as m
 from turnwire.core.content import (
     Blob,
@@ -82,7 +82,7 @@ PARTS: list[tuple[m.MessagePart | KeptBlock, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("part", "content"), PARTS, ids=[str(each) for _, each in PARTS])
-def test_a_part_as_content(part: m.MessagePart | KeptBlock, content: dict[str, Any]) -> None:
+def test_a_part_becomes_content(part: m.MessagePart | KeptBlock, content: dict[str, Any]) -> None:
     assert wire(content_of(part)) == content
 
 
@@ -108,11 +108,11 @@ def test_no_blob_is_no_blob() -> None:
 # --- into the log -------------------------------------------------------------------------------
 
 
-def test_words_alone_are_one_text() -> None:
+def test_a_plain_string_is_one_text() -> None:
     assert parts_of("Hello") == ([m.TextPart(m.TextPayload("Hello"))], [])
 
 
-def test_what_a_client_sends_comes_back_as_it_was() -> None:
+def test_content_of_a_client_comes_back_unchanged() -> None:
     sent: list[Content] = [
         TextContent("See"),
         ImageContent("image/png", "aGk="),
@@ -152,5 +152,5 @@ def test_what_a_client_sends_comes_back_as_it_was() -> None:
         ),
     ],
 )
-def test_what_a_client_need_not_say_is_made_up(content: Content, part: m.MessagePart) -> None:
+def test_optional_fields_of_a_client_get_defaults(content: Content, part: m.MessagePart) -> None:
     assert parts_of([content]) == ([part], [])

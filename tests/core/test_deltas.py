@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model_events import (
+from tests.helpers.recorded_streams import RECORDED, events_of
+from tests.helpers.sample_events import (
     RUN,
     SUB,
     WHO,
@@ -35,7 +36,6 @@ from tests.model_events import (
     wire,
     without_stream_events,
 )
-from tests.streams import RECORDED, events_of
 from turnwire.core import deltas
 from turnwire.core import events as ev
 from turnwire.core.blocks import (
@@ -62,7 +62,7 @@ def kinds(stream: Iterable[MessageDelta]) -> list[str]:
 
 
 def cut(events: Iterable[Any], sizes: Iterable[int]) -> list[Any]:
-    """The same events, each delta cut into pieces of these sizes."""
+    """Returns the same events with each delta cut into pieces of these sizes."""
     out: list[Any] = []
     size = iter(sizes)
     for event in events:
@@ -79,7 +79,7 @@ def cut(events: Iterable[Any], sizes: Iterable[int]) -> list[Any]:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
-def test_the_deltas_of_a_recorded_stream_come_to_what_its_frames_say(
+def test_the_deltas_of_a_recorded_stream_give_the_content_of_its_frames(
     path: Path, streamed: bool
 ) -> None:
     lines = path.read_bytes().splitlines()
@@ -94,7 +94,7 @@ def test_cut_into_single_characters_it_comes_to_the_same(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_without_its_frames_it_comes_to_what_was_streamed(path: Path) -> None:
+def test_without_frames_a_stream_gives_its_streamed_content(path: Path) -> None:
     """An agent that only streams: nothing confirms a block but the end of its message."""
     lines = path.read_bytes().splitlines()
     events = [e for e in events_of(lines) if not isinstance(e, ev.AssistantMessage)]
@@ -160,7 +160,7 @@ def streamed_events(content: list[ContentBlock]) -> list[NormalizedStreamEvent]:
 
 
 @given(model_blocks(), st.lists(st.integers(1, 5)))
-def test_any_message_comes_to_the_same_by_every_way(
+def test_any_message_is_the_same_streamed_or_whole(
     content: list[ContentBlock], sizes: list[int]
 ) -> None:
     streamed = streamed_events(content)
@@ -183,7 +183,7 @@ def test_any_message_comes_to_the_same_by_every_way(
 
 
 @given(st.lists(any_event(), max_size=25))
-def test_whatever_comes_the_deltas_keep_every_rule(events: list[NormalizedStreamEvent]) -> None:
+def test_the_deltas_of_any_events_keep_every_rule(events: list[NormalizedStreamEvent]) -> None:
     streams = assembled(deltas_of(events))
     assert all(result.violations == [] for result in streams.values())
 
@@ -271,7 +271,7 @@ def test_the_last_running_total_is_the_usage_where_the_end_does_not_say() -> Non
     assert wire(out[1])["payload"]["totalTokens"] == 17
 
 
-def test_what_a_block_begins_with_goes_out_as_its_first_piece() -> None:
+def test_the_initial_text_of_a_block_is_its_first_piece() -> None:
     out = messages_of(
         [
             started(),
@@ -288,12 +288,12 @@ def test_what_a_block_begins_with_goes_out_as_its_first_piece() -> None:
     assert [part.payload.text for part in out["msg_1"].parts] == ["Hello", "Hm"]  # type: ignore[union-attr]
 
 
-def test_a_finished_block_says_what_its_pieces_left_out() -> None:
+def test_a_finished_block_adds_the_text_missing_in_its_pieces() -> None:
     out = deltas_of([started(), piece(0, "Hel"), frame(0, said("Hello")), piece(0, "lo")])
     assert [d["payload"]["textDelta"] for d in wire(out) if d["kind"] == "text"] == ["Hel", "lo"]
 
 
-def test_words_that_the_agent_changed_afterwards_cannot_be_taken_back() -> None:
+def test_streamed_text_that_the_agent_changed_later_is_kept() -> None:
     events = [started(), piece(0, "Helo"), frame(0, said("Hello")), completed()]
     assert [wire(part) for part in messages_of(events)["msg_1"].parts] == [
         {"kind": "text", "payload": {"text": "Helo"}}
@@ -351,7 +351,7 @@ def test_arguments_that_were_never_streamed_go_out_as_text() -> None:
     assert message.meta["argsNotJson"] == ["toolu_3"]
 
 
-def test_a_call_that_its_message_leaves_open_is_ended_with_it() -> None:
+def test_an_open_call_ends_with_its_message() -> None:
     events = [started(), begins(0, call("t")), piece(0, '{"a":1}', "tool_input"), completed()]
     (part,) = messages_of(events)["msg_1"].parts
     assert wire(part)["payload"]["arguments"] == {"a": 1}
@@ -376,7 +376,7 @@ def test_pieces_that_fit_nothing_are_left_out() -> None:
     out = deltas_of(
         [
             started(),
-            piece(0, "{}", "tool_input"),  # of a call nobody saw start
+            piece(0, "{}", "tool_input"),  # of a call without a start
             begins(1, call("t")),
             piece(1, "not arguments"),
             piece(1, "printed", "tool_output"),
@@ -391,7 +391,7 @@ def test_a_message_whose_start_was_missed_is_started() -> None:
     assert kinds(deltas_of([piece(0, "x"), completed()])) == ["start", "text", "done"]
 
 
-def test_words_for_a_message_that_has_ended_are_left_out() -> None:
+def test_text_for_an_ended_message_is_left_out() -> None:
     late: list[NormalizedStreamEvent] = [
         started(),
         begins(0, said("x")),
@@ -412,7 +412,7 @@ def test_only_the_last_messages_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     assert kinds(deltas_of(events)).count("start") == 4
 
 
-def test_voices_are_mixed_without_harm() -> None:
+def test_messages_of_several_sub_agents_may_be_mixed() -> None:
     sub = ev.AssistantMessage(*SUB, "msg_2", 0, [said("sub")])
     out = messages_of([started(), piece(0, "Hel"), sub, piece(0, "lo"), completed()])
     assert [wire(m.parts)[0]["payload"]["text"] for m in out.values()] == ["Hello", "sub"]
@@ -463,7 +463,7 @@ def test_a_message_that_ends_early_with_nothing_void_is_whole() -> None:
     assert payload == {"messageId": "msg_1", "finishReason": "turn_ended", "aborted": True}
 
 
-def test_a_streamed_message_that_something_else_cuts_off_keeps_what_was_finished() -> None:
+def test_an_interrupted_message_keeps_its_finished_blocks() -> None:
     cut_off: list[NormalizedStreamEvent] = [started(), frame(0, said("x")), piece(1, "y")]
     assert last(cut_off)["payload"]["finishReason"] == "stream_ended"
     assert last(cut_off)["payload"]["discardedFrom"] == 1
@@ -490,14 +490,14 @@ def test_a_message_that_was_never_streamed_ends_with_the_next_one_or_the_turn() 
     ]
 
 
-def test_a_frame_beside_a_stream_does_not_know_the_end() -> None:
+def test_a_frame_during_a_stream_does_not_end_the_message() -> None:
     beside = frame(0, said("x"), stop_reason="early", usage=Usage(1, 1))
     out = wire(deltas_of([started(), beside, completed(stop_reason="end_turn")]))
     assert [d["payload"].get("finishReason") for d in out][-1] == "end_turn"
     assert "usage" not in [d["kind"] for d in out]
 
 
-def test_the_turn_of_the_agent_does_not_end_what_a_sub_agent_says() -> None:
+def test_the_end_of_a_turn_does_not_end_a_sub_agents_message() -> None:
     stream = DeltaStream()
     stream.feed(ev.AssistantMessage(*SUB, "msg_2", 0, [said("sub")]), run_id=RUN, now="1")
     assert stream.feed(ev.TurnCompleted(*WHO), run_id=RUN, now="2") == []

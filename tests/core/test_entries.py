@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
-from tests.model_events import (
+from tests.helpers.recorded_streams import RECORDED, events_of
+from tests.helpers.sample_events import (
     RUN,
     SUB,
     WHO,
@@ -29,7 +30,6 @@ from tests.model_events import (
     wire,
     without_stream_events,
 )
-from tests.streams import RECORDED, events_of
 from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core import finished as module
@@ -56,7 +56,9 @@ from turnwire.core.usage import Usage
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
-def test_its_entries_group_to_the_same_messages(path: Path, streamed: bool) -> None:
+def test_the_entries_of_a_recorded_stream_group_to_the_same_messages(
+    path: Path, streamed: bool
+) -> None:
     lines = path.read_bytes().splitlines()
     events = events_of(lines if streamed else without_stream_events(lines))
     entries = entries_of(events)
@@ -83,7 +85,7 @@ def test_the_tool_calls_of_a_recorded_stream_are_called_once_and_answered_once(p
 
 
 @given(st.lists(any_event(), max_size=25))
-def test_whatever_comes_every_entry_says_one_thing(events: list[NormalizedStreamEvent]) -> None:
+def test_every_entry_of_any_events_has_one_part(events: list[NormalizedStreamEvent]) -> None:
     results = 0
     for entry in entries_of(events):
         assert check_message(entry) == []
@@ -175,7 +177,7 @@ def test_each_tool_result_is_an_entry_of_its_own() -> None:
     assert three.role == "user"
 
 
-def test_a_result_or_a_frame_that_comes_again_is_not_told_again() -> None:
+def test_a_repeated_result_or_frame_gives_no_new_entry() -> None:
     events = [
         ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
         ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
@@ -186,7 +188,7 @@ def test_a_result_or_a_frame_that_comes_again_is_not_told_again() -> None:
     assert [entry.role for entry in entries_of(events)] == ["user", "tool"]
 
 
-def test_a_finished_block_is_an_entry_with_its_place_in_its_message() -> None:
+def test_a_finished_block_is_an_entry_with_its_index() -> None:
     (entry,) = entries_of([frame(2, said("x"), model="claude-x", uuid="u", usage=Usage(1, 2))])
     assert entry.meta == {
         "schemaVersion": 1,
@@ -208,7 +210,7 @@ def test_a_block_that_only_streamed_is_an_entry_when_its_message_ends() -> None:
     assert entry.meta["usage"]["totalTokens"] == 3
 
 
-def test_a_block_is_told_once_whatever_confirms_it_again() -> None:
+def test_a_block_is_one_entry_even_if_confirmed_again() -> None:
     x = said("x")
     events = [started(), frame(0, x), ends(0, x), frame(0, x, said("y")), completed(), frame(0, x)]
     assert len(entries_of(events)) == 2
@@ -222,7 +224,7 @@ def test_only_the_last_messages_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     assert len(entries_of(events)) == 5
 
 
-def test_a_frame_beside_a_stream_does_not_know_the_usage() -> None:
+def test_a_frame_during_a_stream_has_no_usage() -> None:
     beside = frame(0, said("x"), stop_reason="early", usage=Usage(1, 1))
     (entry,) = entries_of([started(), beside])
     assert "usage" not in entry.meta
@@ -271,7 +273,7 @@ def test_an_event_is_an_entry_of_role_system() -> None:
     assert check_message(entry) == []
 
 
-def test_what_is_neither_said_nor_news_means_no_entry() -> None:
+def test_events_without_content_or_notice_give_no_entry() -> None:
     events = [ev.TurnStarted(*WHO), ev.ToolProgress(*WHO, "t"), ev.RequestWithdrawn(*WHO, "r")]
     assert entries_of(events) == []
 
@@ -289,7 +291,7 @@ def news(*events: NormalizedStreamEvent) -> list[tuple[str, Any]]:
     return found
 
 
-def test_news_is_an_entry_with_the_agents_own_message() -> None:
+def test_a_notice_is_an_entry_with_the_agents_own_message() -> None:
     raw = Raw(b'{"type":"system","subtype":"compact_boundary","uuid":"u-1","novel":[1]}')
     (entry,) = entries_of([ev.SystemEvent(*SUB, "compact_boundary", raw)])
     assert wire(entry) == {
@@ -318,7 +320,7 @@ def test_news_is_an_entry_with_the_agents_own_message() -> None:
     }
 
 
-def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
+def test_a_notice_without_a_message_or_a_name_is_an_entry() -> None:
     assert news(ev.SystemEvent(*WHO, "")) == [("System event", {"subtype": ""})]
 
 
@@ -340,13 +342,13 @@ def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
         ),
     ],
 )
-def test_what_a_hook_has_decided_is_told_in_words(more: dict[str, Any], said: str) -> None:
+def test_the_decision_of_a_hook_is_an_entry_in_words(more: dict[str, Any], said: str) -> None:
     about = {"hook": "rules", "event": "PreToolUse", "duration_ms": 1, "tool_name": "Bash"}
     [(text, _)] = news(ev.HookRan(*WHO, "hook_run", run=ev.HookRun(**{**about, **more})))
     assert text == f"Hook rules, {said}"
 
 
-def test_ephemeral_news_is_not_kept() -> None:
+def test_a_transient_notice_is_no_entry() -> None:
     assert news(ev.SystemEvent(*WHO, "status", Raw(b"{}"), True)) == []
 
 
@@ -359,7 +361,7 @@ def test_ephemeral_news_is_not_kept() -> None:
         (None, None, "Session started"),
     ],
 )
-def test_the_start_of_a_session_says_what_is_known(
+def test_the_start_of_a_session_has_the_known_fields(
     model: str | None, cwd: str | None, text: str
 ) -> None:
     init = ev.SessionInit(*WHO, model, cwd, raw=Raw(b'{"subtype":"init","apiKeySource":"none"}'))
@@ -367,13 +369,13 @@ def test_the_start_of_a_session_says_what_is_known(
     assert news(init) == [(text, {"subtype": "init", "data": said})]
 
 
-def test_a_start_without_the_agents_message_keeps_what_was_understood() -> None:
+def test_a_start_without_the_agents_message_keeps_the_read_fields() -> None:
     init = ev.SessionInit(*WHO, "codex-1", tools=["shell"])
     ((_, data),) = news(init)
     assert data == {"subtype": "init", "data": {"model": "codex-1", "tools": ["shell"]}}
 
 
-def test_what_nobody_knows_is_kept_with_its_name_and_whole() -> None:
+def test_an_unknown_event_is_kept_whole_with_its_name() -> None:
     novel = ev.UnknownEvent(*WHO, "novel", Raw(b'{"type":"novel"}'))
     nameless = ev.UnknownEvent(*WHO, "", Raw(b"[]"), "no type")
     assert news(novel, nameless) == [
@@ -411,7 +413,7 @@ def test_the_plan_is_an_entry_with_all_its_items() -> None:
     ]
 
 
-def test_news_that_comes_again_is_not_told_again() -> None:
+def test_a_repeated_notice_gives_no_new_entry() -> None:
     def boundary(uuid: bytes) -> ev.SystemEvent:
         return ev.SystemEvent(*WHO, "compact_boundary", Raw(b'{"uuid":%b}' % uuid))
 
@@ -485,7 +487,7 @@ def test_a_result_becomes_text_parts_or_an_object(content: Any, expected: Any) -
     assert wire(part)["payload"]["content"] == expected
 
 
-def test_every_block_is_a_part_or_has_none() -> None:
+def test_every_block_is_a_part_or_is_left_out() -> None:
     each: list[ContentBlock] = [
         said("x"),
         ThinkingBlock("x", "completed"),

@@ -1,4 +1,4 @@
-"""The registry of errors is complete, and a refusal carries what it says."""
+"""The registry of errors is complete, and a refusal has its code, message and data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from turnwire.core.error_codes import ERRORS, ErrorCode, Refused
 from turnwire.errors import TurnwireError
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol" / "v2.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol" / "v2.md"
 
 
 def test_every_code_has_a_rule_and_every_rule_a_code() -> None:
@@ -22,7 +22,7 @@ def test_codes_are_listed_in_order() -> None:
 
 
 @pytest.mark.parametrize("code", ERRORS)
-def test_every_rule_is_told_in_sentences(code: ErrorCode) -> None:
+def test_every_rule_is_written_in_sentences(code: ErrorCode) -> None:
     rule = ERRORS[code]
     for sentence in (rule.meaning, rule.what_to_do):
         assert sentence[0].isupper()
@@ -37,7 +37,7 @@ def test_every_code_is_on_the_page(code: ErrorCode) -> None:
     assert row in PAGE.read_text()
 
 
-def test_a_refusal_says_what_the_registry_says_of_its_code() -> None:
+def test_a_refusal_has_the_message_of_the_registry() -> None:
     refused = Refused("TURN_QUEUE_FULL")
     assert isinstance(refused, TurnwireError)
     assert refused.message == "A turn runs and its queue is full. Nothing was written."

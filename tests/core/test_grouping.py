@@ -68,7 +68,7 @@ def test_the_latest_entry_gives_the_time() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=6))
-def test_parts_and_kept_blocks_find_their_places_again(order: list[bool]) -> None:
+def test_parts_and_kept_blocks_get_their_positions_back(order: list[bool]) -> None:
     whole: list[MessagePart | KeptBlock] = [
         text(str(n)) if is_part else KeptBlock(n, n) for n, is_part in enumerate(order)
     ]

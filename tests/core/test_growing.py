@@ -1,4 +1,4 @@
-"""Messages that go on: told again to who comes in between, and ended when nothing more comes."""
+"""Growing messages: snapshots for new followers, and the end of unfinished ones."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def piece(text: str, kind: Any = "text", index: int = 0, message_id: str = "m") 
 
 
 def heard_again(*events: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
-    """What a client is told that comes after these."""
+    """Returns the snapshot for a client that connects after these events."""
     growing = Growing()
     growing.feed_all(events, 2, "trace")
     return [event for each in growing.open_messages() for event in each.events]
 
 
-def test_nothing_is_told_again_where_nothing_goes_on() -> None:
+def test_no_snapshot_is_sent_without_a_growing_message() -> None:
     assert heard_again() == []
     for end in (ev.MessageCompleted(*WHO, "m"), ev.MessageDiscarded(*WHO, "m", 0, "restarted")):
         assert heard_again(BEGUN, block(TextBlock("", "in_progress")), end) == []
 
 
-def test_each_block_is_told_again_as_one_piece() -> None:
+def test_each_block_is_one_piece_in_the_snapshot() -> None:
     call = ToolUseBlock("toolu_1", "Bash", "BASH", None, "in_progress")
     thinking, other = ThinkingBlock("", "in_progress", "proof"), ErrorBlock("no", "in_progress")
     text = TextBlock("", "in_progress")
@@ -62,7 +62,7 @@ def test_each_block_is_told_again_as_one_piece() -> None:
     assert again == [BEGUN, block(text), piece("one two"), *others]
 
 
-def test_a_question_is_told_again_while_it_is_being_written() -> None:
+def test_a_growing_question_is_in_the_snapshot() -> None:
     assert heard_again(BEGUN, block(ASKS)) == [BEGUN, block(ASKS)]
     written: list[NormalizedStreamEvent] = [
         BEGUN,
@@ -75,7 +75,7 @@ def test_a_question_is_told_again_while_it_is_being_written() -> None:
     assert heard_again(*written, done) == [BEGUN]
 
 
-def test_a_question_of_another_message_is_not_told_with_this_one() -> None:
+def test_a_question_of_another_message_is_not_part_of_the_snapshot() -> None:
     other: list[NormalizedStreamEvent] = [
         block(ASKS, 0, "x"),
         piece("{", "tool_input", 0, "x"),
@@ -85,7 +85,7 @@ def test_a_question_of_another_message_is_not_told_with_this_one() -> None:
     assert heard_again(BEGUN, *other) == [BEGUN]
 
 
-def test_a_block_is_told_again_with_its_own_message() -> None:
+def test_a_block_is_in_the_snapshot_with_its_own_message() -> None:
     text = TextBlock("", "in_progress")
     sub: list[NormalizedStreamEvent] = [
         ev.MessageStarted(*SUB, "h"),
@@ -95,7 +95,7 @@ def test_a_block_is_told_again_with_its_own_message() -> None:
 
 
 @pytest.mark.parametrize("helpers", [True, False])
-def test_what_is_cut_short_ends_once(helpers: bool) -> None:
+def test_an_interrupted_message_ends_once(helpers: bool) -> None:
     growing = Growing()
     growing.feed_all([BEGUN], 2, "second")
     growing.feed_all([ev.MessageStarted(*SUB, "h")], 1, "first")
@@ -106,3 +106,14 @@ def test_what_is_cut_short_ends_once(helpers: bool) -> None:
     assert growing.hush(helpers=helpers) == ends
     assert growing.hush(helpers=False) == []
     assert len(growing.open_messages()) == (0 if helpers else 1)
+
+
+def test_a_conversation_grows_until_its_last_message_has_ended() -> None:
+    growing = Growing()
+    assert not growing.is_growing
+    growing.feed_all([BEGUN, block(TextBlock("", "in_progress")), piece("Hi")], 2, "trace")
+    assert growing.is_growing
+    growing.closed("m", 0)
+    assert growing.is_growing  # more blocks may come
+    growing.feed_all([ev.MessageCompleted(*WHO, "m")], 2, "trace")
+    assert not growing.is_growing

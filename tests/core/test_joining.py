@@ -1,4 +1,4 @@
-"""Pieces that are there together: joined where they are neighbours, and nothing else changes."""
+"""Joining adjacent pieces."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pieces = st.builds(
 )
 
 
-def test_neighbours_become_one() -> None:
+def test_adjacent_pieces_are_joined() -> None:
     assert joined([piece("He"), piece("llo")]) == [piece("Hello")]
     assert joined([]) == []
 
 
-def test_what_stands_between_keeps_them_apart() -> None:
+def test_pieces_with_another_event_between_are_not_joined() -> None:
     events: list[ev.NormalizedStreamEvent] = [piece("He"), STARTED, piece("llo"), STARTED]
     assert joined(events) == events
 

@@ -1,4 +1,4 @@
-"""Salvage: every part that fits is kept, every part that does not is named."""
+"""Lenient reading: every valid part is kept, and every invalid part is named."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class UnknownShape(Unknown, frozen=True, tag_field="type", tag="unknown"):
 
 
 Shape: TypeAlias = Circle | Square | UnknownShape
-Closed: TypeAlias = Circle | Square  # no room for what nobody knows
+Closed: TypeAlias = Circle | Square  # without an unknown variant
 
 
 class Group(Struct, frozen=True, tag_field="type", tag="group"):
@@ -55,12 +55,12 @@ class Untagged(Struct, frozen=True):
 
 
 def read(kind: Any, value: Any, name: str = "") -> tuple[Any, list[str]]:
-    """What became of the value, and what was named."""
+    """Returns the read value and the remarks."""
     issues: list[str] = []
     return salvage(kind, value, issues, name=name), issues
 
 
-# --- what fits --------------------------------------------------------------------------------
+# --- valid values -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def read(kind: Any, value: Any, name: str = "") -> tuple[Any, list[str]]:
         (str | None, None, None),
     ],
 )
-def test_what_is_known_passes_and_nothing_is_named(kind: Any, value: Any, expected: Any) -> None:
+def test_known_values_are_read_without_a_remark(kind: Any, value: Any, expected: Any) -> None:
     assert read(kind, value) == (expected, [])
 
 
-def test_a_field_nobody_knows_is_not_named() -> None:
+def test_an_unknown_field_is_not_named() -> None:
     assert read(Shape, {"type": "circle", "radius": 1, "new": True}) == (Circle(1), [])
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_variant_becomes_unknown_with_its_whole_object_and_is_named()
     assert read(Shape, cube) == (UnknownShape("cube", cube), ["cube"])
 
 
-def test_an_unknown_variant_is_named_with_the_place_where_it_stood() -> None:
+def test_an_unknown_variant_is_named_with_its_path() -> None:
     cube = {"type": "cube"}
     assert read(Shape, cube, "cover") == (UnknownShape("cube", cube), ["cover/cube"])
 
@@ -116,7 +116,7 @@ def test_a_foreign_object_tagged_unknown_keeps_its_content(foreign: Any) -> None
     assert read(Shape, foreign) == (UnknownShape("unknown", foreign), ["unknown"])
 
 
-def test_what_was_unknown_once_is_read_back_as_it_was() -> None:
+def test_an_unknown_value_is_read_back_unchanged() -> None:
     once, _ = read(Shape, {"type": "cube", "edges": 12})
     again, issues = read(Shape, msgspec.to_builtins(once))
     assert again == once
@@ -124,7 +124,7 @@ def test_what_was_unknown_once_is_read_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("value", ["circle", 5, None, [], True])
-def test_what_is_not_an_object_is_unknown_where_unknown_has_a_place(value: Any) -> None:
+def test_a_value_that_is_no_object_is_unknown_where_unknown_is_allowed(value: Any) -> None:
     shape, issues = read(Shape, value)
     assert isinstance(shape, Unknown)
     assert (shape.original_type, shape.data) == ("", value)
@@ -153,7 +153,7 @@ def test_content_that_does_not_fit_is_kept_whole_among_its_neighbours() -> None:
     assert issues == ["words/word", "words/(no type)", "words/(no type)", "words/sound"]
 
 
-def test_one_item_without_a_list_around_it_is_a_list_of_one() -> None:
+def test_a_single_item_instead_of_a_list_is_a_list_of_one() -> None:
     value = {"words": {"type": "word", "text": "Hello"}, "plain": 7}
     assert read(Sentence, value) == (Sentence([Word("Hello")]), ["words without a list", ".plain"])
 
@@ -171,7 +171,7 @@ def test_a_default_that_is_made_anew_each_time_is_a_default_too() -> None:
     assert read(Shape, value) == (Circle(1, None, []), ["circle.labels"])
 
 
-def test_a_field_without_a_tagged_owner_is_named_with_the_place_of_its_owner() -> None:
+def test_a_field_without_a_tagged_owner_is_named_with_its_path() -> None:
     value = {"width": 1, "height": "tall"}
     assert read(Untagged, value) == (Untagged(1), [".height"])
     assert read(Untagged, value, "frame") == (Untagged(1), ["frame.height"])
@@ -182,7 +182,7 @@ def test_a_field_is_found_by_its_name_on_the_wire() -> None:
     assert read(Shape, value) == (Square(2), ["square.colour"])
 
 
-def test_bytes_to_be_left_untouched_survive_a_mistake_beside_them() -> None:
+def test_raw_bytes_survive_a_mistake_in_another_field() -> None:
     value = {"type": "circle", "radius": 1, "colour": 5, "raw": {"stdout": "hi"}}
     circle, issues = read(Shape, value)
     assert issues == ["circle.colour"]
@@ -201,7 +201,7 @@ def test_bytes_to_be_left_untouched_survive_a_mistake_beside_them() -> None:
         {"type": "square", "side": 2},
     ],
 )
-def test_a_variant_without_what_it_requires_is_unknown_where_unknown_has_a_place(
+def test_a_variant_without_a_required_field_is_unknown_where_unknown_is_allowed(
     broken: Any,
 ) -> None:
     assert read(Shape, broken) == (UnknownShape(broken["type"], broken), [broken["type"]])
@@ -220,7 +220,7 @@ def test_a_variant_without_what_it_requires_is_unknown_where_unknown_has_a_place
         (int, "five"),
     ],
 )
-def test_a_variant_without_what_it_requires_is_refused_where_unknown_has_none(
+def test_a_variant_without_a_required_field_is_refused_where_unknown_is_not_allowed(
     kind: Any, broken: Any
 ) -> None:
     with pytest.raises(ValidationError):
@@ -268,7 +268,7 @@ def test_a_list_of_plain_values_with_a_wrong_one_is_a_field_of_the_wrong_type() 
     assert read(Shape, value) == (Circle(1), ["circle.labels"])
 
 
-def test_everything_that_fits_is_kept_at_any_depth() -> None:
+def test_every_valid_part_is_kept_at_any_depth() -> None:
     cube, bad = {"type": "cube", "edges": 12}, {"type": "circle", "radius": "long"}
     value = {
         "type": "group",
@@ -307,7 +307,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["type", "shapes", "title", "note", "cover", "x"]), JSON))
-def test_no_object_is_fatal_where_unknown_has_a_place(value: dict[str, Any]) -> None:
+def test_any_object_is_read_where_unknown_is_allowed(value: dict[str, Any]) -> None:
     thing, issues = read(Thing, value)
     assert isinstance(thing, Group | UnknownThing)
     if isinstance(thing, UnknownThing) and issues:
@@ -322,11 +322,11 @@ SHAPES: st.SearchStrategy[Any] = (
 
 
 @given(st.builds(Group, st.lists(SHAPES), st.none() | st.text(), st.none(), st.none() | SHAPES))
-def test_whatever_was_written_is_read_back_and_nothing_is_named(group: Group) -> None:
+def test_any_written_value_is_read_back_without_a_remark(group: Group) -> None:
     assert read(Thing, msgspec.to_builtins(group)) == (group, [])
 
 
 @given(SHAPES, st.integers() | st.booleans() | st.lists(st.none()))
-def test_one_wrong_field_costs_nothing_but_itself(shape: Any, wrong: Any) -> None:
+def test_one_wrong_field_costs_only_itself(shape: Any, wrong: Any) -> None:
     value = {"type": "group", "shapes": [msgspec.to_builtins(shape)] * 2, "title": wrong}
     assert read(Thing, value) == (Group([shape, shape]), ["group.title"])

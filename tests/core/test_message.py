@@ -1,4 +1,4 @@
-"""Messages, parts and deltas: their shapes on the wire, and that nothing is lost in reading them."""
+"""Messages, parts and deltas: their shapes on the wire, and reading without loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, Struct, ValidationError
 
-from tests.streams import FIXTURES
+from tests.helpers.recorded_streams import FIXTURES
 from turnwire.core import message as module
 from turnwire.core import message_codec
 from turnwire.core.message import (
@@ -192,7 +192,7 @@ def test_these_are_all_the_kinds_of_parts() -> None:
 
 
 @pytest.mark.parametrize("kind", DELTAS)
-def test_a_delta_is_what_the_contract_says(kind: str) -> None:
+def test_a_delta_has_the_shape_of_the_contract(kind: str) -> None:
     raw = compact(delta_frame(kind, DELTAS[kind], providerRaw={"any": "thing"}))
     delta = decode_delta(raw)
     assert tag_of(type(delta)) == kind
@@ -210,7 +210,7 @@ def tag_of(kind: type[Struct]) -> object:
     return kind.__struct_config__.tag
 
 
-def test_a_message_is_what_the_contract_says() -> None:
+def test_a_message_has_the_shape_of_the_contract() -> None:
     whole = message(*(part for part, _ in PARTS), schemaVersion=1, trace="abc")
     assert json.loads(encode(whole)) == frame(
         *(part for _, part in PARTS), meta={"schemaVersion": 1, "trace": "abc"}
@@ -230,7 +230,7 @@ def test_a_message_is_what_the_contract_says() -> None:
         ({"kind": "file_ref", "payload": {}}, "path"),
     ],
 )
-def test_what_the_contract_requires_is_required(payload: Any, missing: str) -> None:
+def test_required_fields_of_the_contract_are_required(payload: Any, missing: str) -> None:
     with pytest.raises(ValidationError, match=missing):
         msgspec.json.decode(compact(payload), type=MessagePart)
 
@@ -272,11 +272,11 @@ def test_meta_carries_the_version_and_the_turn() -> None:
         },
     )
 )
-def test_meta_is_what_its_type_would_be_on_the_wire(known: dict[str, Any]) -> None:
+def test_meta_has_the_shape_of_its_type_on_the_wire(known: dict[str, Any]) -> None:
     assert meta_of("conv:7", **known) == to_json(Meta(SCHEMA_VERSION, turn_id=7, **known))
 
 
-def test_known_meta_reads_what_it_can() -> None:
+def test_known_meta_reads_the_valid_fields() -> None:
     found = known_meta(message(messageId="msg_1", turnId="seven", novel=1))
     assert found == Meta(message_id="msg_1")
 
@@ -289,7 +289,7 @@ def test_arguments_are_a_json_object_or_nothing(written: str, expected: Any) -> 
     assert parse_arguments(written) == expected
 
 
-# --- what a newer version wrote ---------------------------------------------------------------
+# --- messages of a newer version --------------------------------------------------------------
 
 NEWER: list[dict[str, Any]] = [
     frame(
@@ -323,7 +323,7 @@ NEWER: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("value", NEWER, ids=json.dumps)
-def test_what_a_newer_version_wrote_is_read_and_written_back_as_it_was(value: Any) -> None:
+def test_a_message_of_a_newer_version_is_read_and_written_back_unchanged(value: Any) -> None:
     read = decode_message(json.dumps(value))
     assert json.loads(encode(read)) == value
     assert read_message(value) == read
@@ -344,14 +344,14 @@ def test_an_unknown_part_and_an_unknown_field_can_be_looked_at() -> None:
     assert read.meta["extra"] == {"/parts/1/payload/b": 1}
 
 
-def test_what_says_nothing_is_not_kept() -> None:
+def test_empty_extra_fields_are_not_kept() -> None:
     value = frame({"kind": "text", "payload": {"text": "a", "citations": None}}, novel=None)
     read = read_message(value)
     assert read == message(text("a"), schemaVersion=1)
     assert "meta" not in json.loads(encode(read_message(frame(meta={}))))
 
 
-def test_extra_fields_never_change_what_is_there() -> None:
+def test_extra_fields_never_change_known_fields() -> None:
     forged = {
         "/role": "system",
         "/parts/0/payload/text": "forged",
@@ -365,7 +365,7 @@ def test_extra_fields_never_change_what_is_there() -> None:
     assert json.loads(encode(honest)) == {**json.loads(encode(message(text("honest")))), "new": 1}
 
 
-def test_more_extra_fields_join_those_that_are_there() -> None:
+def test_more_extra_fields_are_added_to_the_existing_ones() -> None:
     value = frame({"kind": "text", "payload": {"text": "a"}}, novel=1)
     value["meta"]["extra"] = {"/older": 2}
     assert read_message(value).meta["extra"] == {"/older": 2, "/novel": 1}
@@ -377,7 +377,7 @@ def test_more_extra_fields_join_those_that_are_there() -> None:
     "value",
     [
         delta_frame("hologram", {"beams": 3}),
-        delta_frame("text", {"novel": 1}),  # what is required is missing
+        delta_frame("text", {"novel": 1}),  # a required field is missing
         {"novel": 1},
         delta_frame("text", {"textDelta": "a", "novel": 1}),
         delta_frame("done", {"finishReason": "x"}, novel=[1]),
@@ -385,7 +385,7 @@ def test_more_extra_fields_join_those_that_are_there() -> None:
     ],
     ids=json.dumps,
 )
-def test_what_a_newer_version_streams_is_read_and_written_back_as_it_was(value: Any) -> None:
+def test_a_delta_of_a_newer_version_is_read_and_written_back_unchanged(value: Any) -> None:
     read = decode_delta(json.dumps(value))
     assert json.loads(encode(read)) == value
     assert json.loads(encode(decode_delta(msgspec.json.encode(read)))) == value
@@ -406,12 +406,12 @@ def test_an_unknown_delta_keeps_its_name_and_all_it_said() -> None:
 
 
 @pytest.mark.parametrize("raw", ["[]", "{}", '{"runId": "x"}', json.dumps(frame(role="robot"))])
-def test_what_is_no_message_at_all_is_refused(raw: str) -> None:
+def test_an_invalid_message_is_refused(raw: str) -> None:
     with pytest.raises(ValidationError):
         decode_message(raw)
 
 
-def test_what_is_no_delta_at_all_is_refused() -> None:
+def test_an_invalid_delta_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_delta("{")
 
@@ -429,7 +429,7 @@ json_values = st.recursive(
 
 
 def without_nothings(value: Any) -> Any:
-    """What is left of a value when null and empty fields say nothing."""
+    """Returns a value without its null and empty fields."""
     if isinstance(value, dict):
         left = {key: without_nothings(each) for key, each in value.items()}
         return {key: each for key, each in left.items() if each not in (None, {}, [])}
@@ -439,15 +439,13 @@ def without_nothings(value: Any) -> Any:
 
 
 @given(st.lists(json_values, max_size=2), json_values, json_values)
-def test_whatever_a_message_holds_is_still_there_afterwards(
-    parts: list[Any], novel: Any, meta: Any
-) -> None:
+def test_any_message_is_read_back_complete(parts: list[Any], novel: Any, meta: Any) -> None:
     value = frame(*parts, novel=novel, meta={"schemaVersion": 1, "novel": meta})
     read = decode_message(json.dumps(value))
     assert without_nothings(json.loads(encode(read))) == without_nothings(value)
 
 
-# --- what an older version wrote --------------------------------------------------------------
+# --- messages of an older version -------------------------------------------------------------
 
 VERSION_1 = (FIXTURES / "message" / "entries.v1.jsonl").read_bytes().splitlines()
 
@@ -493,7 +491,7 @@ def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("version", ["one", 0, -1, None, 99])
-def test_a_version_that_nobody_knows_is_read_as_well_as_it_can_be(version: Any) -> None:
+def test_a_message_of_an_unknown_version_is_read_as_far_as_possible(version: Any) -> None:
     read = read_message(frame(meta={"schemaVersion": version}))
     assert read.meta == {"schemaVersion": version}
 

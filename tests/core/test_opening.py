@@ -1,4 +1,4 @@
-"""Where a connection begins: the table of section 9, row by row."""
+"""The opening of a connection: the table of section 9, row by row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from turnwire.core.opening import Start, start_of
         (9, "e-1", 4, Start(9, resumed=True)),
     ],
 )
-def test_what_becomes_of_a_place(
+def test_a_cursor_leads_to_a_replay_a_reset_or_nothing(
     last_sequence: int, epoch: str | None, tail: int | None, start: Start
 ) -> None:
     assert start_of(last_sequence, epoch, tail, head=10, epoch_now="e-1") == start

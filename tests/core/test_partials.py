@@ -1,4 +1,4 @@
-"""What is kept of a block that is cut short."""
+"""Partials of an interrupted block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from turnwire.core.events import AssistantMessage
 from turnwire.core.partials import Partial, cut_short
 
 
-def test_a_text_that_is_cut_short_is_a_finished_block_that_says_so() -> None:
+def test_an_interrupted_text_is_a_finished_block_that_is_marked() -> None:
     partial = Partial("m-1", 2, "text", "Once upon", 0, 7, "t-1", "a-1", "demo", "opus")
     block = TextBlock("Once upon", "completed")
     said = AssistantMessage("demo", "s-1", "t-1", "a-1", "m-1", 2, [block], "opus", aborted=True)

@@ -1,4 +1,4 @@
-"""The types of pictures, as their bytes show them."""
+"""The types of pictures, recognized by their bytes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_a_picture_shows_its_type(data: bytes, found: str | None) -> None:
 
 
 @pytest.mark.parametrize("mime_type", ["image/png", "text/plain", "application/vnd.x+json"])
-def test_one_type(mime_type: str) -> None:
+def test_a_single_mime_type_is_concrete(mime_type: str) -> None:
     assert is_concrete(mime_type)
 
 
 @pytest.mark.parametrize(
     "mime_type", ["image/*", "*/*", "image", "", "image/png; a=b", "IMAGE/PNG"]
 )
-def test_no_type_or_several(mime_type: str) -> None:
+def test_a_wildcard_or_an_invalid_mime_type_is_not_concrete(mime_type: str) -> None:
     assert not is_concrete(mime_type)
 
 

@@ -1,4 +1,4 @@
-"""Which questions of an agent can be asked: one for each call, before its result."""
+"""Rules for questions of an agent: one for each call, before its result."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_call_that_asks_by_its_name_has_its_question_in_its_input() -> None:
     rules.feed(ev.QuestionAsked(*WHOSE, "r3", "t3", "request_input", []))
 
 
-def test_what_stands_before_a_bad_question_is_good() -> None:
+def test_the_events_before_an_invalid_question_are_valid() -> None:
     good: list[ev.NormalizedStreamEvent] = [
         called("ask_human", {}),
         ev.TurnStarted(*WHOSE),

@@ -1,4 +1,4 @@
-"""Questions to a person, read from a tool's input however the model wrote it."""
+"""Questions to a person, read from any form of a tool's input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen last."""
+"""The bounded memory of recent keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of what a person sees, without any dialect. Those of frames are in fixtures/reducer."""
+"""The reducer of views, without a dialect. The rules for frames are in fixtures/reducer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_fresh_view_is_empty() -> None:
     assert ViewBuilder().view() == View([], [])
 
 
-def test_a_message_gets_its_place_once() -> None:
+def test_a_message_gets_its_position_once() -> None:
     build = ViewBuilder()
     finish(build, about("msg_1"), words("a"))
     finish(build, about("msg_2"), words("b"))
@@ -56,7 +56,7 @@ def test_a_message_gets_its_place_once() -> None:
     assert names(build.view().messages) == ["msg_1", "msg_2"]
 
 
-def test_what_a_message_is_follows_from_its_finished_blocks() -> None:
+def test_the_content_of_a_message_follows_from_its_finished_blocks() -> None:
     build = ViewBuilder()
     build.message(about("msg_1", model="early", turn_id=7))
     finish(build, about("msg_1", turn_id=1, sequence=3), words("a"))
@@ -69,7 +69,7 @@ def test_what_a_message_is_follows_from_its_finished_blocks() -> None:
     assert told == (1, 3, "m", "e", "b")
 
 
-def test_a_sub_agents_messages_stand_under_its_call_wherever_that_comes() -> None:
+def test_a_sub_agents_messages_are_under_its_call_in_any_order() -> None:
     build = ViewBuilder()
     finish(build, about("msg_2", "toolu_1"), words("a"))
     assert names(build.view().messages) == ["msg_2"]
@@ -77,14 +77,14 @@ def test_a_sub_agents_messages_stand_under_its_call_wherever_that_comes() -> Non
     assert names(build.view().messages) == [("msg_1", ["msg_2"])]
 
 
-def test_a_voice_is_shown_once_though_its_call_is_there_twice() -> None:
+def test_a_sub_agent_is_shown_once_even_if_its_call_is_repeated() -> None:
     build = ViewBuilder()
     finish(build, about("msg_1"), call("toolu_1"), call("toolu_1"))
     finish(build, about("msg_2", "toolu_1"), words("a"))
     assert names(build.view().messages) == [("msg_1", ["msg_2"])]
 
 
-def test_calls_that_are_made_by_their_own_sub_agents_are_shown_all_the_same() -> None:
+def test_calls_made_by_their_own_sub_agents_are_shown() -> None:
     build = ViewBuilder()
     finish(build, about("msg_1", "toolu_1"), call("toolu_1"))
     finish(build, about("msg_2", "toolu_3"), call("toolu_2"))
@@ -110,7 +110,7 @@ def growing(build: ViewBuilder, name: str, block_id: str, index: int = 0) -> Mes
     return message
 
 
-def test_a_block_id_is_one_block_wherever_it_goes_on() -> None:
+def test_a_block_id_is_one_block_in_any_message() -> None:
     build = ViewBuilder()
     growing(build, "msg_1", "a")
     growing(build, "msg_1", "a", 3)
@@ -123,7 +123,7 @@ def test_a_block_id_is_one_block_wherever_it_goes_on() -> None:
     assert text_of(build.view()) == [["whole"]]
 
 
-def test_a_block_takes_the_place_of_what_has_grown_there_under_another_id() -> None:
+def test_a_block_replaces_growing_content_with_another_id() -> None:
     build = ViewBuilder()
     growing(build, "msg_1", "a")
     growing(build, "msg_1", "b")
@@ -133,7 +133,7 @@ def test_a_block_takes_the_place_of_what_has_grown_there_under_another_id() -> N
     assert text_of(build.view()) == [["whole"]]
 
 
-def test_a_message_that_lost_its_blocks_where_it_had_its_place_is_not_shown() -> None:
+def test_a_message_without_blocks_at_its_position_is_not_shown() -> None:
     build = ViewBuilder()
     message = growing(build, "msg_1", "a")
     build.place(message)
@@ -143,7 +143,7 @@ def test_a_message_that_lost_its_blocks_where_it_had_its_place_is_not_shown() ->
     assert text_of(build.view()) == [["half"]]
 
 
-def test_looking_at_a_growing_block_does_not_change_it() -> None:
+def test_reading_a_growing_block_does_not_change_it() -> None:
     build = ViewBuilder()
     block = build.start(build.message(about("msg_1")), 0, TextView("a", "streaming", "so "))
     for piece, whole in [("far", "so far"), (",", "so far,"), (" so", "so far, so")]:
@@ -160,7 +160,7 @@ def card(build: ViewBuilder) -> ToolView:
     return shown
 
 
-def test_what_is_told_of_a_tool_before_its_call_is_kept_for_it() -> None:
+def test_events_of_a_tool_before_its_call_are_kept_for_it() -> None:
     build = ViewBuilder()
     build.ask(OpenRequest("r-1", "permission", "toolu_1", "Agent"))
     build.progress("toolu_1", "3 passed", 2.5)
@@ -170,7 +170,7 @@ def test_what_is_told_of_a_tool_before_its_call_is_kept_for_it() -> None:
     assert shown.request == RequestView("r-1", "permission")
 
 
-def test_a_tool_that_has_its_result_prints_no_more_and_takes_no_other() -> None:
+def test_a_tool_with_a_result_accepts_no_output_and_no_other_result() -> None:
     build = ViewBuilder()
     finish(build, about("msg_1"), call("toolu_1"))
     build.progress("toolu_1", "half")
@@ -184,7 +184,7 @@ def test_a_tool_that_has_its_result_prints_no_more_and_takes_no_other() -> None:
     assert build.result_of("toolu_2") is None
 
 
-def test_a_call_that_is_discarded_takes_what_it_printed_along() -> None:
+def test_a_discarded_call_is_removed_with_its_output() -> None:
     build = ViewBuilder()
     message = build.message(about("msg_1"))
     build.start(message, 0, ToolView("toolu_1", "streaming", "Agent"))
@@ -212,7 +212,7 @@ def test_an_answer_goes_to_the_request_that_the_card_shows() -> None:
 # --- turns and state ----------------------------------------------------------------------------
 
 
-def test_totals_are_the_sum_of_the_turns_until_the_server_tells_them() -> None:
+def test_totals_are_the_sum_of_the_turns_until_the_server_sends_them() -> None:
     build = ViewBuilder()
     build.end_turn(1, TurnEnd(False, False, cost_usd=0.5))
     build.end_turn(1, TurnEnd(True, False, cost_usd=9))
@@ -225,7 +225,7 @@ def test_totals_are_the_sum_of_the_turns_until_the_server_tells_them() -> None:
     assert [turn.turn_id for turn in view.turns] == [1, 2]
 
 
-def test_a_title_that_is_not_told_stays_and_an_empty_one_clears_it() -> None:
+def test_a_missing_title_keeps_the_title_and_an_empty_one_clears_it() -> None:
     build = ViewBuilder()
     build.tell("Greetings", None)
     build.tell(None, Totals(input_tokens=3))
@@ -240,7 +240,7 @@ def test_a_turn_that_cost_nothing_adds_nothing_to_write() -> None:
     assert msgspec.json.encode(build.view().totals) == b"{}"
 
 
-def test_open_requests_are_those_of_the_state_and_what_came_after_it() -> None:
+def test_open_requests_are_those_of_the_state_and_later_ones() -> None:
     build = ViewBuilder()
     first, second, third = (
         OpenRequest(name, "question", f"toolu_{name}", "request_input") for name in "abc"

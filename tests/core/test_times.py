@@ -1,4 +1,4 @@
-"""Times as numbers and as text, the same as the standard library has them."""
+"""Times as numbers and as text, equal to those of the standard library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC) - EPOCH) // time
 
 
 def by_the_library(ms: int) -> str:
-    """The same text, made by datetime."""
+    """Returns the same text, made by datetime."""
     moment = EPOCH + timedelta(milliseconds=ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -49,7 +49,7 @@ def test_any_time_is_written_as_the_library_writes_it_and_read_again(ms: int) ->
 
 
 @pytest.mark.no_cover  # a hundred thousand of them
-def test_every_day_of_four_centuries_is_right() -> None:
+def test_every_day_of_four_centuries_is_correct() -> None:
     day = 86_400_000  # after 400 years the calendar repeats itself
     start = (datetime(1800, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
     for ms in range(start, start + 146_097 * day, day):

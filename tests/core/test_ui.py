@@ -1,4 +1,4 @@
-"""UI events: which there are, and what each normalized event becomes."""
+"""UI events: their types, and their translation from normalized events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUB = ("claude", "sess-xyz", "toolu_task", "agent-7")  # a sub-agent under its t
 
 
 def feed(*events: NormalizedStreamEvent) -> list[UiStreamEvent]:
-    """What a fresh adapter makes of these."""
+    """Returns the UI events of a new adapter."""
     adapter = UiStreamAdapter()
     return [out for event in events for out in adapter.feed(event)]
 
@@ -64,7 +64,7 @@ def test_these_are_all_the_ui_events_and_each_is_tagged_with_its_name() -> None:
         "UiUserMessage",
         "UiResultMessage",
         "UiError",
-        # Without these three the full order of stream events could not be told.
+        # Without these three the full order of stream events would be unknown.
         "UiBlockStart",
         "UiToolInputDelta",
         "UiBlockStop",
@@ -76,7 +76,7 @@ def test_these_are_all_the_ui_events_and_each_is_tagged_with_its_name() -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(UiStreamEvent) + get_args(NormalizedStreamEvent))
-def test_every_event_says_first_whose_words_it_carries(kind: Any) -> None:
+def test_every_event_begins_with_its_provider_and_sub_agent(kind: Any) -> None:
     common = ("provider", "session_id", "parent_tool_use_id", "agent_id")
     assert kind.__struct_fields__[:4] == common
     required = {field.name for field in msgspec.structs.fields(kind) if field.required}
@@ -166,7 +166,7 @@ def test_a_tool_call_begins(arguments: Any) -> None:
     ]
 
 
-def test_a_tool_result_that_begins_is_not_told_yet() -> None:
+def test_the_start_of_a_tool_result_is_not_sent() -> None:
     started = ToolResultBlock("srvtoolu_1", None, False, "in_progress")
     assert feed(ev.ContentStarted(*WHO, "msg_1", 1, started)) == []
 
@@ -219,7 +219,7 @@ def test_an_abandoned_message_ends_and_says_from_where_on_it_is_void() -> None:
     ]
 
 
-def test_a_sub_agents_words_stay_the_sub_agents() -> None:
+def test_events_of_a_sub_agent_keep_its_call() -> None:
     events = feed(
         ev.MessageStarted(*SUB, "msg_2"),
         ev.ContentStarted(*SUB, "msg_2", 0, TextBlock("", "in_progress")),
@@ -249,7 +249,7 @@ def test_a_sub_agents_words_stay_the_sub_agents() -> None:
 # --- finished assistant messages --------------------------------------------------------------
 
 
-def test_a_finished_message_says_its_blocks_and_their_place() -> None:
+def test_a_finished_message_has_its_blocks_with_their_index() -> None:
     blocks: list[ContentBlock] = [said("Hello"), call("toolu_1", {})]
     message = ev.AssistantMessage(
         *WHO, "msg_1", 2, blocks, "claude-sonnet-4-5", "end_turn", Usage(1), "rate_limit", True
@@ -259,7 +259,7 @@ def test_a_finished_message_says_its_blocks_and_their_place() -> None:
     ]
 
 
-def test_a_finished_message_without_blocks_is_told_too() -> None:
+def test_a_finished_message_without_blocks_is_sent_too() -> None:
     assert feed(ev.AssistantMessage(*WHO, "msg_1", 0, [])) == [
         ui.UiAssistantMessage(*WHO, "msg_1", 0, [])
     ]
@@ -316,7 +316,7 @@ MIXED = st.lists(st.booleans(), max_size=12)  # true: a tool result
 
 
 @given(MIXED, st.integers(0, 5))
-def test_every_block_of_a_split_message_keeps_its_place(results: list[bool], first: int) -> None:
+def test_every_block_of_a_split_message_keeps_its_index(results: list[bool], first: int) -> None:
     content: list[ContentBlock] = [
         result(f"toolu_{place}") if is_result else said(f"{place}")
         for place, is_result in enumerate(results, first)
@@ -361,7 +361,7 @@ def test_the_rest_of_a_user_message_follows_its_tool_results() -> None:
     ]
 
 
-def test_a_tools_structured_result_goes_with_it() -> None:
+def test_a_tools_structured_result_is_sent_with_the_result() -> None:
     details = Raw(b'{"stdout": "hi"}')
     block = ToolResultBlock("toolu_1", "hi", False, "completed", details)
     (complete,) = feed(ev.UserMessage(*WHO, [block], "tool"))
@@ -387,7 +387,7 @@ def test_progress_and_result_name_the_tools_own_block() -> None:
     ]
 
 
-def test_a_tool_of_a_message_that_was_not_streamed_has_its_place_too() -> None:
+def test_a_tool_of_an_unstreamed_message_has_its_index_too() -> None:
     assert feed(
         ev.AssistantMessage(*WHO, "msg_1", 1, [said("Hm"), call("toolu_1", {})]),
         ev.ToolProgress(*WHO, "toolu_1", output="x"),
@@ -398,7 +398,7 @@ def test_a_tool_of_a_message_that_was_not_streamed_has_its_place_too() -> None:
     ]
 
 
-def test_a_tool_nobody_saw_start_has_no_place() -> None:
+def test_an_event_of_an_unknown_tool_has_no_index() -> None:
     assert feed(
         ev.ToolProgress(*WHO, "toolu_1", output="x"),
         ev.UserMessage(*WHO, [result("toolu_1")], "tool"),
@@ -425,7 +425,7 @@ def test_the_end_of_a_message_forgets_no_tool() -> None:
     )[-1] == ui.UiToolProgress(*WHO, "msg_1", 1, "toolu_1", "x")
 
 
-def test_an_abandoned_message_forgets_the_tools_it_takes_back_and_no_others() -> None:
+def test_an_abandoned_message_forgets_only_its_discarded_tools() -> None:
     progress = feed(
         ev.ContentStarted(*WHO, "msg_0", 2, call("toolu_other")),
         ev.ContentStarted(*WHO, "msg_1", 0, call("toolu_kept")),
@@ -463,7 +463,7 @@ def streamed_search() -> list[NormalizedStreamEvent]:
 TOLD = ui.UiToolComplete(*WHO, "msg_1", 0, "srvtoolu_1", ["found"], False)
 
 
-def test_a_streamed_tool_result_is_told_when_it_is_complete() -> None:
+def test_a_streamed_tool_result_is_sent_when_it_is_complete() -> None:
     assert completions(*streamed_search()) == [TOLD]
 
 
@@ -477,7 +477,7 @@ def test_a_streamed_tool_result_has_no_block_stop_as_it_had_no_block_start() -> 
     ]
 
 
-def test_a_tool_result_is_told_once_when_the_finished_message_comes_before_its_block_ends() -> None:
+def test_a_tool_result_is_sent_once_if_the_finished_message_comes_before_its_blocks_end() -> None:
     *before, ended = streamed_search()
     finished = ev.AssistantMessage(*WHO, "msg_1", 1, [result("srvtoolu_1", ["found"])])
     assert completions(*before, finished, ended) == [TOLD]
@@ -492,13 +492,13 @@ def test_a_tool_result_is_told_once_when_the_finished_message_comes_before_its_b
         ),
     ],
 )
-def test_a_tool_result_is_told_once_when_the_finished_message_comes_after_its_block_ended(
+def test_a_tool_result_is_sent_once_if_the_finished_message_comes_after_its_blocks_end(
     finished: ev.AssistantMessage,
 ) -> None:
     assert completions(*streamed_search(), finished) == [TOLD]
 
 
-def test_what_was_told_in_one_turn_is_forgotten_in_the_next() -> None:
+def test_the_state_of_one_turn_is_forgotten_in_the_next() -> None:
     blocks: list[ContentBlock] = [call("srvtoolu_1"), result("srvtoolu_1", ["found"])]
     ended = ev.ResultSummary(*WHO, "success", False)
     again = ev.AssistantMessage(*WHO, "msg_1", 0, blocks)
@@ -561,7 +561,7 @@ def test_the_figures_of_a_turn_are_passed_on() -> None:
     ]
 
 
-def test_news_about_the_session_keep_the_agents_own_message() -> None:
+def test_notices_about_the_session_keep_the_agents_own_message() -> None:
     raw = Raw(b'{"type": "system"}')
     assert feed(
         ev.SessionInit(*WHO, raw=raw),
@@ -588,7 +588,7 @@ def test_news_about_the_session_keep_the_agents_own_message() -> None:
         ev.RequestWithdrawn(*WHO, "r-2"),
     ],
 )
-def test_turns_plans_usage_and_requests_have_doors_of_their_own(
+def test_turns_plans_usage_and_requests_have_their_own_events(
     event: NormalizedStreamEvent,
 ) -> None:
     assert feed(event) == []
@@ -614,7 +614,7 @@ def test_turns_plans_usage_and_requests_have_doors_of_their_own(
         ("UiSystemMessage", ev.SystemEvent(*WHO, "status")),
     ],
 )
-def test_what_was_made_is_written_and_read_back_the_same(
+def test_ui_events_are_written_and_read_back_unchanged(
     name: str, source: NormalizedStreamEvent
 ) -> None:
     (event,) = feed(source)

@@ -1,11 +1,11 @@
-"""Broken rules: the first of them are kept, all of them are counted."""
+"""Violations: the first ones are kept, all are counted."""
 
 from __future__ import annotations
 
 from turnwire.core.violations import Violation, Violations
 
 
-def test_they_are_told_by_line() -> None:
+def test_violations_are_sorted_by_line() -> None:
     found = Violations()
     found.add("later", 9, "b")
     found.add("earlier", 2, "a")

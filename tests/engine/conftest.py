@@ -1,4 +1,4 @@
-"""What the tests of the engine share."""
+"""Fixtures of the tests of the engine."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the log will be."""
+    """The path of the log."""
     return tmp_path / "turnwire.db"

@@ -1,4 +1,4 @@
-"""What an agent says: what changes nothing is told without a step."""
+"""Events of an agent that change no state are published without a step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from turnwire.core.blocks import TextBlock
 from turnwire.core.conversation.state import Conversation, Turn
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import TurnEnd
-from turnwire.engine.actor.agent_events import AgentEvents, Heard
+from turnwire.engine.actor.agent_events import AgentEvents
+from turnwire.engine.actor.steps import Steps
 from turnwire.engine.fanout.channel import Channel
 
 AT = 1_700_000_000_000
@@ -27,14 +28,14 @@ NEWS = ev.SystemEvent(*WHO, "status", ephemeral=True)
 MESSAGE_ENDS = ev.MessageCompleted(*WHO, "m")
 
 
-def heard(state: Conversation, *events: NormalizedStreamEvent) -> Heard:
+def heard(state: Conversation, *events: NormalizedStreamEvent) -> Steps:
     hearing = AgentEvents(Channel(state), lambda: "b" * 32, is_owners=True, modes=())
     return hearing.take(state, events, AT)
 
 
 @pytest.mark.parametrize("event", [NEWS, MESSAGE_ENDS], ids=["news", "the end of a message"])
 @pytest.mark.parametrize("state", [IDLE, RUNNING], ids=["idle", "running"])
-def test_what_changes_nothing_is_told_without_a_step(
+def test_an_event_that_changes_no_state_is_published_without_a_step(
     state: Conversation, event: NormalizedStreamEvent
 ) -> None:
     found = heard(state, event)
@@ -61,7 +62,7 @@ def test_pieces_that_are_ready_together_become_one_piece() -> None:
     assert spoke.events == [begins, structs.replace(pieces[0], text="one two")]
 
 
-def test_news_that_are_kept_take_a_step() -> None:
+def test_durable_notices_take_a_step() -> None:
     found = heard(RUNNING, ev.SystemEvent(*WHO, "compact_boundary"))
     assert [type(each) for each in found.happened][:1] == [h.EntryAdded]
 

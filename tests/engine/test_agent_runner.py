@@ -1,4 +1,4 @@
-"""An agent that is slow to go, or never answers: nothing of it is left, and the next turn runs."""
+"""The agent runner: agents that close slowly or never answer leave nothing, and the next turn runs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET, UnsetType, structs
 
-from tests.core.conversation.driver import whose
-from tests.engine.scripted import ScriptedAgent, ScriptedSession
-from tests.engine.watching import PATIENCE, Watcher, engine_on
+from tests.core.conversation.helpers.driver import whose
+from tests.engine.helpers.scripted_agent import ScriptedAgent, ScriptedSession
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on
 from turnwire.core import events as ev
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import EngineSettings, Talk
-from turnwire.ports import AgentSession, Reserved, SessionStart
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.ports import AgentSession, Reserved, SessionStart, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
 
 class _Slow(ScriptedAgent):
-    """Takes its time to close, and does not come back from being told to stop."""
+    """A session that closes slowly and whose interrupt never returns."""
 
     def __init__(self, *, questions_survive: bool = True) -> None:
         super().__init__(questions_survive=questions_survive)
@@ -54,7 +55,7 @@ class _SlowSession(ScriptedSession):
 
 
 async def one_turn(talk: Talk, agent: ScriptedAgent, seen: Watcher) -> ScriptedSession:
-    """After it the agent is there, and idle."""
+    """Runs one turn; afterwards the agent is open and idle."""
     await talk.send("first", user="ann")
     session = await agent.opened()
     session.begins()
@@ -71,7 +72,7 @@ def test_a_stop_while_an_idle_agent_closes_leaves_nothing_waiting(tmp_path: Path
             async with Watcher(talk) as seen:
                 session = await one_turn(talk, agent, seen)
                 await seen.state("active")
-                clock.forward(121)  # nobody needs it any more
+                clock.forward(121)  # longer than an idle agent stays open
                 await session.closed.wait()
                 await talk.send("second")
                 await talk.interrupt(2)
@@ -91,12 +92,12 @@ def test_a_stop_while_an_idle_agent_closes_leaves_nothing_waiting(tmp_path: Path
 
 
 def has_work(frame: f.SessionState) -> bool:
-    """Whether work goes on in the background."""
+    """Returns whether background work is running."""
     return bool(frame.payload.background_tasks)
 
 
 @pytest.mark.parametrize("begins", ["a turn", "background work"])
-def test_what_an_idle_agent_begins_by_itself_while_it_is_closed_ends_with_it(
+def test_a_turn_that_an_idle_agent_begins_while_it_is_closed_ends_with_the_agent(
     tmp_path: Path, begins: str
 ) -> None:
     async def scene() -> None:
@@ -160,7 +161,7 @@ def test_an_agent_that_does_not_take_a_stop_is_ended_and_forgotten(
 
 
 @pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
-def test_an_answer_that_comes_while_the_agent_is_on_its_way_out_is_not_the_last_words_of_that_one(
+def test_an_answer_during_the_close_of_an_agent_goes_to_the_next_agent(
     tmp_path: Path, survive: bool
 ) -> None:
     async def scene() -> None:
@@ -174,7 +175,7 @@ def test_an_answer_that_comes_while_the_agent_is_on_its_way_out_is_not_the_last_
                 session.asks()
                 asked = await seen.until(f.AssistantRequestInput)
                 await seen.state("waiting_input")
-            clock.forward(2)  # nobody came back
+            clock.forward(2)  # no follower came back
             await session.closed.wait()
             async with Watcher(talk) as seen:
                 await talk.answer(asked.payload.question_id, "blue")
@@ -195,7 +196,7 @@ def test_an_answer_that_comes_while_the_agent_is_on_its_way_out_is_not_the_last_
     asyncio.run(scene())
 
 
-def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next_one(
+def test_a_message_during_the_close_of_an_agent_goes_to_the_next_agent(
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:
@@ -205,7 +206,7 @@ def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next
             async with Watcher(talk) as seen:
                 session = await one_turn(talk, agent, seen)
                 await seen.state("active")
-                clock.forward(121)  # nobody needs it any more
+                clock.forward(121)  # longer than an idle agent stays open
                 await session.closed.wait()
                 await talk.send("second")
                 session.begins()  # a turn of its own
@@ -245,6 +246,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[asyncio.Event, async
 LIMITED = EngineSettings(budget_usd_per_user=100.0, options=Options(interrupt_grace=5))
 
 
+@pytest.mark.needs_sqlite(reason="has a store of its own")
 @pytest.mark.parametrize("late", [False, True], ids=["before it is known", "after it is known"])
 def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed_over_once(
     tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch
@@ -279,6 +281,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed
     asyncio.run(scene())
 
 
+@pytest.mark.needs_sqlite(reason="has a store of its own")
 def test_a_message_that_is_about_to_be_handed_over_when_it_is_stopped_is_never_handed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +302,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_it_is_stopped_is_never_h
     asyncio.run(scene())
 
 
-def test_what_an_agent_says_of_itself_right_behind_a_turn_is_no_answer_to_what_waited(
+def test_events_of_an_agent_right_after_a_turn_are_no_answer_to_the_queue(
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:
@@ -327,5 +330,128 @@ def test_what_an_agent_says_of_itself_right_behind_a_turn_is_no_answer_to_what_w
                 await seen.state("active")
             said = {each.payload.text: each.turn_id for each in seen.of(f.AssistantChunk)}
             assert said["[1] Here I am."] == 2
+
+    asyncio.run(scene())
+
+
+class _Thoughtful(ScriptedAgent):
+    """Takes its time with a choice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        able = {"commands": ["session.set_model"], "models": ["first", "second", "chosen"]}
+        self.capabilities = structs.replace(self.capabilities, **able)
+        self.may_choose = asyncio.Event()
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        session = _ThoughtfulSession(self, len(self.sessions) + 1)
+        self.sessions.append(session)
+        self.starts.append(start)
+        return session
+
+
+class _ThoughtfulSession(ScriptedSession):
+    agent: _Thoughtful
+
+    def __init__(self, agent: ScriptedAgent, number: int) -> None:
+        super().__init__(agent, number)
+        self.choosing = asyncio.Event()
+        self.models: list[str | None] = []
+
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        self.choosing.set()
+        await self.agent.may_choose.wait()
+        self.models.append(model)
+
+    def says_its_model(self, model: str) -> None:
+        self._say(ev.SessionInit(*whose(), model=model))
+
+
+def is_init(frame: f.SessionSystemEvent) -> bool:
+    return frame.payload.subtype == "init"
+
+
+def test_a_choice_is_not_undone_by_what_the_agent_said_before_it_knew_the_choice(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        agent = _Thoughtful()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                session = await one_turn(talk, agent, seen)
+                assert isinstance(session, _ThoughtfulSession)
+                await talk.set_model("chosen")
+                await session.choosing.wait()
+                session.says_its_model("older")  # the agent has not taken the choice yet
+                await seen.until(f.SessionSystemEvent, is_init)
+                assert (await talk.status()).model == "chosen"
+                agent.may_choose.set()
+                session.begins()
+                session.says_its_model("actual")  # what the agent calls it
+                await seen.until(f.SessionSystemEvent, is_init)
+                assert (await talk.status()).model == "actual"
+
+    asyncio.run(scene())
+
+
+def test_a_stop_does_not_drop_a_choice_that_waits(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = _Thoughtful()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                session = await one_turn(talk, agent, seen)
+                assert isinstance(session, _ThoughtfulSession)
+                await talk.send("second")
+                await agent.opened()
+                session.begins()
+                await seen.state("streaming")
+                await talk.set_model("first")
+                await session.choosing.wait()
+                await talk.set_model("second")  # waits for the first
+                await talk.interrupt(2)
+                await seen.state("interrupted")
+                agent.may_choose.set()
+                await talk.send("third")
+                await agent.opened()
+                assert session.models == ["first", "second"]
+
+    asyncio.run(scene())
+
+
+class _Away(SqliteStore):
+    """Cannot reserve money at first."""
+
+    away = 2  # failures that are left
+
+    async def reserve(self, *args: Any, **kwargs: Any) -> Reserved:
+        if self.away:
+            self.away -= 1
+            raise StorageUnavailable("The disk is full.")
+        return await super().reserve(*args, **kwargs)
+
+
+@pytest.mark.needs_sqlite(reason="has a store of its own")
+def test_a_turn_waits_for_a_store_that_is_away_and_the_agent_is_not_blamed(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        settings = EngineSettings(budget_usd_per_user=1)
+        store = await _Away.open(tmp_path / "turnwire.db")
+        assert isinstance(store, _Away)
+        async with Engine(store, {agent.name: agent}, settings=settings) as engine:
+            talk = await engine.create(agent.name, user="ann")
+            async with Watcher(talk) as seen:
+                await one_turn(talk, agent, seen)
+                [end] = seen.of(f.AssistantComplete)
+                assert end.payload.error is None
+                assert store.away == 0
+        await store.close()
 
     asyncio.run(scene())

@@ -1,4 +1,4 @@
-"""Pictures and files in a Markdown document: readable, with their type and size."""
+"""Pictures and files in a Markdown export: readable, with their type and size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.helpers.watcher import Watcher, engine_on
 from turnwire.core.blocks import FileRefBlock, ImageBlock
 from turnwire.core.content import Blob, FileContent, ImageContent, TextContent
 from turnwire.dialects.v2 import frames as f
@@ -43,7 +43,7 @@ SOURCE = {"type": "base64", "media_type": "image/png", "data": DATA}
         ({"type": "file_ref", "path": "a.txt"}, "*file a.txt*"),
     ],
 )
-def test_it_says_what_it_is_and_how_large(content: Any, text: str) -> None:
+def test_an_attachment_is_shown_with_its_type_and_size(content: Any, text: str) -> None:
     assert attached(content) == text
 
 

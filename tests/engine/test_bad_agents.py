@@ -1,4 +1,4 @@
-"""Agents that hang, flood, talk nonsense, die or never start: the conversation stays true."""
+"""Agents that hang, flood, send invalid events, die or never start: the conversation stays true."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.processes import wait_until_gone
-from tests.agents.strange import StrangeAgent
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on, talk_with
+from tests.agents.helpers.misbehaving_agents import StrangeAgent
+from tests.agents.helpers.processes import wait_until_gone
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import Watcher, engine_on, talk_with
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
@@ -25,6 +25,8 @@ from turnwire.dialects.v2.sent import Sent
 from turnwire.engine import Engine, EngineSettings, SlowReader
 from turnwire.ports import Agent
 from turnwire.testing.agent_listener import processes_below_us
+
+pytestmark = pytest.mark.needs_sqlite(reason="looks into the file")
 
 
 async def is_closed(engine: Engine, conversation_id: str) -> bool:
@@ -60,7 +62,7 @@ def test_a_process_that_ignores_a_stop_is_ended_by_force(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_the_receipt_of_an_agent_that_was_killed_says_so(path: Path) -> None:
+def test_the_receipt_of_a_killed_agent_says_that_the_stop_was_forced(path: Path) -> None:
     async def scene() -> None:
         agent = ChildAgent("demo", delay=0.001, obey_interrupt=False)
         async with engine_on(path, agent=agent) as engine:
@@ -82,16 +84,16 @@ def test_the_receipt_of_an_agent_that_was_killed_says_so(path: Path) -> None:
 
 
 def waiting() -> int:
-    """The bytes that wait for anybody who follows."""
+    """Returns the bytes that wait for followers."""
     return sum(each.size for each in gc.get_objects() if type(each) is Sent)
 
 
-def test_a_flood_ends_and_only_who_does_not_read_is_cut_off(path: Path) -> None:
-    """A megabyte a second for ten seconds. What waits for somebody stays bounded meanwhile."""
+def test_a_flood_ends_and_only_a_follower_that_does_not_read_is_disconnected(path: Path) -> None:
+    """A megabyte a second for ten seconds. The backlog of each follower stays bounded."""
     most = 2 << 20
 
     async def scene() -> None:
-        # To count what waits holds the loop, on a busy machine for seconds.
+        # Counting the backlog blocks the loop, on a busy machine for seconds.
         settings = EngineSettings(buffer_bytes=most, lease=120)
         async with engine_on(path, settings=settings) as engine:
             talk = await talk_with(engine, flood=1, flood_seconds=10)
@@ -146,14 +148,14 @@ def test_pieces_that_are_ready_together_are_one_frame(path: Path) -> None:
                 session.ends()
                 await seen.until(f.AssistantComplete)
             chunks = [chunk.payload for chunk in seen.of(f.AssistantChunk)]
-            assert len(chunks) <= 4  # one or two for what grows, and the whole
+            assert len(chunks) <= 4  # one or two partials, and the whole text
             assert "".join(c.text for c in chunks if c.partial) == chunks[-1].text
 
     asyncio.run(scene())
 
 
-def test_half_a_character_is_told_as_it_is_written(path: Path) -> None:
-    """As in the name of a file that is no UTF-8, and that Python reads all the same."""
+def test_half_a_character_is_published_as_it_is_stored(path: Path) -> None:
+    """Such text comes from file names that are not UTF-8."""
     name = b"caf\xe9.txt".decode(errors="surrogateescape")
 
     async def scene() -> None:
@@ -183,7 +185,7 @@ def test_half_a_character_is_told_as_it_is_written(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_agent_that_dies_with_half_a_character_on_its_lips_is_gone_all_the_same(
+def test_an_agent_that_dies_during_a_character_is_reported_as_gone(
     path: Path,
 ) -> None:
     async def scene() -> None:
@@ -199,7 +201,7 @@ def test_an_agent_that_dies_with_half_a_character_on_its_lips_is_gone_all_the_sa
     asyncio.run(scene())
 
 
-def test_nonsense_between_the_lines_is_not_heard(path: Path) -> None:
+def test_invalid_lines_of_an_agent_are_ignored(path: Path) -> None:
     async def scene() -> None:
         agent = ChildAgent("demo", delay=0, garbage=True)
         async with engine_on(path, agent=agent) as engine:

@@ -1,4 +1,4 @@
-"""What cannot be asked for is refused in words, and nothing of it is written."""
+"""Invalid input is refused with a message, and nothing of it is written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import engine_on
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import engine_on
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
@@ -57,7 +57,7 @@ def test_bad_input_is_refused_and_nothing_is_written(tmp_path: Path, name: str) 
     asyncio.run(scene())
 
 
-def test_content_in_plain_words_is_taken_as_what_it_is(tmp_path: Path) -> None:
+def test_plain_text_is_accepted_as_content(tmp_path: Path) -> None:
     async def scene() -> None:
         async with engine_on(tmp_path / "turnwire.db", agent=ScriptedAgent()) as engine:
             talk = await engine.create("demo")
@@ -97,5 +97,17 @@ def test_a_conversation_that_cannot_be_made_is_refused(tmp_path: Path, name: str
             assert refused.value.code == "INVALID_PAYLOAD"
             assert says in refused.value.message
             assert await made(engine) == 1
+
+    asyncio.run(scene())
+
+
+def test_an_unknown_agent_for_a_new_conversation_is_an_invalid_choice(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(tmp_path / "turnwire.db", agent=ScriptedAgent()) as engine:
+            with pytest.raises(
+                Refused, match="There is no agent 'dmeo'; there is: demo"
+            ) as refused:
+                await engine.create("dmeo")
+            assert (refused.value.code, refused.value.retryable) == ("INVALID_PAYLOAD", False)
 
     asyncio.run(scene())

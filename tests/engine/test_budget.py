@@ -1,4 +1,4 @@
-"""Budgets hold over turns, conversations, processes and deletions: what is spent is in the log."""
+"""Budgets hold over turns, conversations, processes and deletions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.spender import EACH
-from tests.engine.watching import PATIENCE, Watcher, engine_on
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.spending_server import EACH
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.cli.restore import Restorer
 from turnwire.core.error_codes import Refused
@@ -45,7 +45,7 @@ async def playing(
 
 
 async def says(talk: Talk, agent: ScriptedAgent, *texts: str) -> list[TurnEnd]:
-    """Say these, one behind the other; how their turns ended."""
+    """Sends these messages one after the other. Returns the ends of their turns."""
     ends = []
     async with Watcher(talk) as seen:
         for text in texts:
@@ -83,7 +83,7 @@ def test_a_conversation_stops_when_its_budget_is_spent_and_so_it_stays(path: Pat
     asyncio.run(scene())
 
 
-def test_what_waits_does_not_begin_when_the_budget_is_spent_meanwhile(path: Path) -> None:
+def test_a_queued_message_does_not_begin_when_the_budget_is_spent_meanwhile(path: Path) -> None:
     async def scene() -> None:
         async with playing(path, 2.0) as (engine, agent):
             talk = await engine.create("demo", options={"max_budget_usd": 1.0})
@@ -133,7 +133,7 @@ def test_all_conversations_of_a_user_spend_from_one_budget(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_open_agent_has_what_a_new_period_allows(path: Path) -> None:
+def test_an_open_agent_may_spend_the_budget_of_a_new_period(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock(ms_of("2026-01-31T23:59:59.000Z"))
         async with playing(path, 0.4, settings=PER_USER, clock=clock) as (engine, agent):
@@ -212,8 +212,8 @@ def test_a_budget_is_an_amount(path: Path, limit: object) -> None:
     asyncio.run(scene())
 
 
-def test_what_a_turn_has_cost_is_in_the_ledger_once_whenever_the_server_dies(path: Path) -> None:
-    """Process after process dies at one more transaction, before it is on disk or just after."""
+def test_the_cost_of_a_turn_is_in_the_ledger_once_whenever_the_server_dies(path: Path) -> None:
+    """Each process dies at the next transaction, right before or after it is on disk."""
     assert _spends(path) == 0
     died = 0
     for number in range(1, 40):
@@ -232,12 +232,12 @@ def test_what_a_turn_has_cost_is_in_the_ledger_once_whenever_the_server_dies(pat
 
 
 def _spends(path: Path, **env: str) -> int:
-    command = [sys.executable, "-m", "tests.engine.spender", str(path)]
+    command = [sys.executable, "-m", "tests.engine.helpers.spending_server", str(path)]
     return subprocess.run(command, env={**os.environ, **env}, check=False).returncode
 
 
 def _check_ledger(path: Path) -> int:
-    """Each turn that has cost something is there once, as it is in the log; how many there are."""
+    """Checks that the ledger has each turn with a cost once. Returns their number."""
     with sqlite3.connect(path) as db:
         ledger = db.execute("SELECT turn_id, cost_usd, user FROM ledger ORDER BY turn_id")
         paid = ledger.fetchall()
@@ -250,7 +250,7 @@ def _check_ledger(path: Path) -> int:
 
 
 class _KeepsBudget(ScriptedAgent):
-    """Stops by itself when it has spent what it may."""
+    """An agent that stops when its allowance is spent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ class _KeepsBudget(ScriptedAgent):
 
 
 async def _spend_at_once(engine: Engine, agent: ScriptedAgent, number: int) -> float:
-    """What turns of so many conversations of one user cost that are begun together."""
+    """Returns the cost of concurrent turns in this many conversations of one user."""
     talks = [await engine.create("demo", user="ann") for _ in range(number)]
     cost = agent.cost
     assert cost is not None
@@ -281,7 +281,7 @@ async def _spend_at_once(engine: Engine, agent: ScriptedAgent, number: int) -> f
 
 @pytest.mark.parametrize("agent", [_KeepsBudget(), ScriptedAgent()], ids=["stops", "cannot stop"])
 @pytest.mark.parametrize("cost", [0.01, 0.02])
-def test_thirty_turns_at_once_spend_no_more_than_there_is(
+def test_thirty_concurrent_turns_spend_no_more_than_the_budget(
     path: Path, agent: ScriptedAgent, cost: float
 ) -> None:
     async def scene() -> None:
@@ -291,7 +291,7 @@ def test_thirty_turns_at_once_spend_no_more_than_there_is(
         settings = EngineSettings(budget_usd_per_user=0.05, budget_period="ever")
         async with engine_on(path, agent=agent, settings=settings) as engine:
             spent = await _spend_at_once(engine, agent, 30)
-        # What an agent spends that cannot stop is known only when its turn is over.
+        # The spending of an agent that cannot stop is known only after its turn.
         above = 0.0 if agent.capabilities.keeps_budget else cost
         assert 0.05 - cost <= spent < 0.05 + above + 1e-9
 
@@ -305,7 +305,7 @@ def test_a_turn_leaves_something_for_another_that_begins_meanwhile(path: Path) -
             for _ in range(3):
                 await (await engine.create("demo", user="ann")).send("work")
             async with asyncio.timeout(PATIENCE):
-                while len(agent.starts) < 3:  # noqa: ASYNC110  # nothing tells
+                while len(agent.starts) < 3:  # noqa: ASYNC110  # no event announces it
                     await asyncio.sleep(0.01)
             given = [start.max_budget_usd or 0.0 for start in agent.starts]
             assert sorted(given, reverse=True) == [0.5, 0.25, 0.125]
@@ -313,7 +313,7 @@ def test_a_turn_leaves_something_for_another_that_begins_meanwhile(path: Path) -
     asyncio.run(scene())
 
 
-def test_a_session_goes_on_while_enough_of_what_it_was_given_is_left(path: Path) -> None:
+def test_an_agent_session_goes_on_while_enough_of_its_allowance_is_left(path: Path) -> None:
     async def scene() -> None:
         agent = _KeepsBudget()
         agent.cost = 0.1
@@ -327,7 +327,7 @@ def test_a_session_goes_on_while_enough_of_what_it_was_given_is_left(path: Path)
     asyncio.run(scene())
 
 
-def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) -> None:
+def test_a_turn_waits_for_the_allowance_that_another_process_returns(path: Path) -> None:
     async def scene() -> None:
         async with (
             playing(path, 0.4, settings=PER_USER) as (one, first),
@@ -340,7 +340,7 @@ def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) 
                     session = await first.opened()
                 await (await other.create("demo", user="ann")).send("two")
                 async with asyncio.timeout(PATIENCE):
-                    while not other._budgets._waiting:  # noqa: ASYNC110  # nothing tells
+                    while not other._budgets._waiting:  # noqa: ASYNC110  # no event announces it
                         await asyncio.sleep(0.01)
                 assert not second.sessions, "all is reserved for the first"
                 session.begins()
@@ -358,7 +358,7 @@ def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) 
 
 @asynccontextmanager
 async def both(path: Path) -> AsyncIterator[tuple[Engine, ScriptedAgent]]:
-    """The demo, which costs nothing, and another agent, whose turn costs the whole budget."""
+    """The demo, which costs nothing, and an agent whose turn costs the whole budget."""
     paid = ScriptedAgent()
     paid.cost = 1.0
     store = await SqliteStore.open(path)
@@ -379,6 +379,7 @@ async def answers(engine: Engine) -> None:
         assert end.error is None
 
 
+@pytest.mark.needs_sqlite(reason="looks into the file")
 def test_a_turn_that_costs_nothing_waits_for_no_reservation(path: Path) -> None:
     async def scene() -> None:
         async with both(path) as (engine, paid):
@@ -406,8 +407,8 @@ def test_an_agent_that_costs_nothing_answers_when_the_budget_is_spent(path: Path
     asyncio.run(scene())
 
 
-def test_what_was_reserved_for_a_turn_is_free_again_when_its_server_was_killed(path: Path) -> None:
-    command = [sys.executable, "-m", "tests.engine.spender", str(path), "hang"]
+def test_the_reservation_of_a_turn_is_free_after_its_server_was_killed(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.engine.helpers.spending_server", str(path), "hang"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         try:

@@ -1,4 +1,4 @@
-"""The channel: what each follower of a conversation is sent, in which order, and when it is cut off."""
+"""The channel: the frames of each follower, their order, and disconnecting slow ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def state_frame(state: Conversation = IDLE) -> f.Frame:
 
 
 def of_length(length: int) -> f.Frame:
-    """A frame that takes so many bytes, without a number."""
+    """Returns a frame of this many bytes, without a number."""
     return chunk("x" * (length - len(encode(chunk("")).raw)))
 
 
@@ -81,7 +81,7 @@ def stopped() -> FollowAgain:
     return FollowAgain("The server stops.")
 
 
-def test_a_follower_gets_what_came_in_its_order_and_is_woken_each_time() -> None:
+def test_a_follower_gets_frames_in_order_and_is_woken_each_time() -> None:
     wake = Waking()
     subscriber = Subscriber(wake, frames=9, size=10_000)
     assert subscriber.take() is None
@@ -92,7 +92,7 @@ def test_a_follower_gets_what_came_in_its_order_and_is_woken_each_time() -> None
     assert all_of(subscriber) == [one, two, three]
 
 
-def test_more_frames_than_the_limit_may_come_together_but_not_behind_each_other() -> None:
+def test_more_frames_than_the_limit_may_come_together_but_not_one_by_one() -> None:
     wake = Waking()
     subscriber = Subscriber(wake, frames=2, size=10_000)
     subscriber.receive([small()])
@@ -106,7 +106,7 @@ def test_more_frames_than_the_limit_may_come_together_but_not_behind_each_other(
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["new", "begun again"])
-def test_a_follower_is_cut_off_when_more_bytes_wait_than_the_limit(begun: bool) -> None:
+def test_a_follower_with_a_backlog_above_the_limit_is_disconnected(begun: bool) -> None:
     subscriber = Subscriber(Waking(), frames=100, size=small().size)
     if begun:
         subscriber.receive([small()])
@@ -120,7 +120,7 @@ def test_a_follower_is_cut_off_when_more_bytes_wait_than_the_limit(begun: bool) 
     assert isinstance(subscriber.end(), SlowReader)
 
 
-def test_a_follower_that_was_cut_off_gets_nothing_of_what_waited_and_nothing_more() -> None:
+def test_a_disconnected_follower_gets_no_more_frames() -> None:
     wake = Waking()
     subscriber = Subscriber(wake, frames=0, size=10_000)
     for _ in range(3):
@@ -129,7 +129,7 @@ def test_a_follower_that_was_cut_off_gets_nothing_of_what_waited_and_nothing_mor
     assert wake.count == 2
 
 
-def test_a_follower_that_keeps_up_is_never_cut_off() -> None:
+def test_a_follower_that_keeps_up_is_never_disconnected() -> None:
     subscriber = Subscriber(Waking(), frames=1, size=small().size)
     for _ in range(100):
         subscriber.receive([small(), small()])
@@ -137,7 +137,7 @@ def test_a_follower_that_keeps_up_is_never_cut_off() -> None:
     assert subscriber.end is None
 
 
-def test_what_waits_may_be_taken_after_the_end_and_the_first_reason_stays() -> None:
+def test_waiting_frames_may_be_read_after_the_end_and_the_first_reason_stays() -> None:
     wake = Waking()
     subscriber = Subscriber(wake, frames=9, size=10_000)
     waiting = small()
@@ -150,7 +150,7 @@ def test_what_waits_may_be_taken_after_the_end_and_the_first_reason_stays() -> N
     assert all_of(subscriber) == [waiting]
 
 
-def test_who_has_to_follow_again_is_told_by_its_code() -> None:
+def test_the_error_code_tells_whether_to_follow_again() -> None:
     assert (FollowAgain("").code, FollowAgain("").retryable) == ("STORAGE_UNAVAILABLE", True)
     assert (SlowReader("").code, SlowReader("").retryable) == ("RATE_LIMITED", True)
 
@@ -179,7 +179,7 @@ def news(title: str) -> f.Frame:
     return f.ConversationUpdated(*IDS, p.ConversationNews(title))
 
 
-def test_only_who_has_subscribed_is_sent_what_is_published() -> None:
+def test_only_subscribed_followers_get_frames() -> None:
     channel, one, two = Channel(IDLE), reader(), reader()
     assert channel.is_followed is False
     follow(channel, one, two)
@@ -201,7 +201,7 @@ def test_all_readers_get_the_same_frame_so_it_is_written_once() -> None:
 
 
 class Counting(V2Projector):
-    """A projector that counts what it is given."""
+    """A projector that counts its inputs."""
 
     made = 0
 
@@ -215,7 +215,7 @@ class Counting(V2Projector):
         return super().project(happened)
 
 
-def test_a_projector_is_there_only_while_somebody_follows_in_its_protocol() -> None:
+def test_a_projector_exists_only_while_a_client_follows_in_its_protocol() -> None:
     channel, one, two, other = Channel(IDLE), reader(), reader(), reader()
     Counting.made = 0
     first = channel.subscribe(one, "a", Counting)
@@ -251,7 +251,7 @@ def test_a_projector_that_fails_ends_its_own_followers_and_no_others() -> None:
     assert frames_of(other) == [news("1")]
 
 
-def test_a_reader_is_not_woken_for_what_its_protocol_does_not_tell() -> None:
+def test_a_follower_is_not_woken_for_events_without_a_frame_in_its_protocol() -> None:
     channel, wake = Channel(IDLE), Waking()
     follow(channel, Subscriber(wake, frames=9, size=10_000))
     begun = ev.MessageStarted("demo", "s", None, None, "m")
@@ -259,7 +259,7 @@ def test_a_reader_is_not_woken_for_what_its_protocol_does_not_tell() -> None:
     assert wake.count == 0
 
 
-def test_the_channel_has_the_state_that_was_published_last_even_if_nobody_follows() -> None:
+def test_the_channel_keeps_the_newest_state_even_without_followers() -> None:
     channel = Channel(IDLE)
     assert channel.state is IDLE
     assert channel.now(NOW).status == status_of(IDLE)
@@ -268,7 +268,7 @@ def test_the_channel_has_the_state_that_was_published_last_even_if_nobody_follow
     assert channel.now(NOW).status == status_of(RUNNING)
 
 
-def test_the_end_of_a_channel_reaches_every_follower_behind_what_waits() -> None:
+def test_the_end_of_a_channel_reaches_every_follower_after_the_waiting_frames() -> None:
     channel, one, two = Channel(IDLE), reader(), reader()
     follow(channel, one, two)
     channel.publish(IDLE, [renamed("1")])
@@ -278,7 +278,7 @@ def test_the_end_of_a_channel_reaches_every_follower_behind_what_waits() -> None
         assert each.end is stopped
 
 
-def test_what_waits_can_be_dropped_and_following_goes_on() -> None:
+def test_waiting_frames_can_be_dropped_and_following_goes_on() -> None:
     channel, one = Channel(IDLE), reader()
     follow(channel, one)
     channel.publish(IDLE, [renamed("1")])
@@ -296,9 +296,9 @@ async def turns(count: int = 5) -> None:
         await asyncio.sleep(0)
 
 
-async def test_who_comes_while_frames_are_on_their_way_waits_until_they_are_published() -> None:
+async def test_a_new_follower_waits_until_frames_in_progress_are_published() -> None:
     channel = Channel(IDLE)
-    with channel.telling():
+    with channel.publishing():
         comes = asyncio.create_task(channel.until_told())
         await turns()
         assert not comes.done()
@@ -308,7 +308,7 @@ async def test_who_comes_while_frames_are_on_their_way_waits_until_they_are_publ
     assert channel.is_waited_for is False
 
 
-async def test_who_comes_when_nothing_is_on_its_way_does_not_wait() -> None:
+async def test_a_new_follower_of_an_idle_channel_does_not_wait() -> None:
     channel = Channel(IDLE)
     assert channel.is_waited_for is False
     comes = asyncio.create_task(channel.until_told())
@@ -317,18 +317,18 @@ async def test_who_comes_when_nothing_is_on_its_way_does_not_wait() -> None:
     assert channel.is_waited_for is False
 
 
-async def test_who_comes_is_let_in_when_publishing_has_failed() -> None:
+async def test_a_new_follower_is_admitted_when_publishing_has_failed() -> None:
     channel = Channel(IDLE)
-    with pytest.raises(RuntimeError), channel.telling():
+    with pytest.raises(RuntimeError), channel.publishing():
         raise RuntimeError("the disk is gone")
     comes = asyncio.create_task(channel.until_told())
     await turns()
     assert comes.done()
 
 
-async def test_who_comes_is_let_in_when_publishing_takes_longer() -> None:
+async def test_a_new_follower_is_admitted_when_publishing_takes_too_long() -> None:
     channel = Channel(IDLE)
-    with channel.telling():
+    with channel.publishing():
         comes = asyncio.create_task(channel.until_told())
         await turns()
         channel.stop_waiting()
@@ -336,21 +336,21 @@ async def test_who_comes_is_let_in_when_publishing_takes_longer() -> None:
         assert comes.done()
 
 
-async def test_who_is_woken_waits_on_if_the_next_frames_are_on_their_way_already() -> None:
+async def test_a_woken_follower_waits_on_if_the_next_frames_are_in_progress() -> None:
     channel = Channel(IDLE)
-    with channel.telling():
+    with channel.publishing():
         comes = asyncio.create_task(channel.until_told())
         await turns()
-    with channel.telling():
+    with channel.publishing():
         await turns()
         assert not comes.done()
     await turns()
     assert comes.done()
 
 
-async def test_each_who_waits_is_counted_until_it_leaves() -> None:
+async def test_each_waiting_follower_is_counted_until_it_leaves() -> None:
     channel = Channel(IDLE)
-    with channel.telling():
+    with channel.publishing():
         one, two = (asyncio.create_task(channel.until_told()) for _ in range(2))
         await turns()
         one.cancel()
@@ -361,11 +361,11 @@ async def test_each_who_waits_is_counted_until_it_leaves() -> None:
         assert channel.is_waited_for is False
 
 
-# --- what grows -----------------------------------------------------------------------------------
+# --- growing blocks -------------------------------------------------------------------------------
 
 
 class Voice:
-    """What one voice of an agent says in one message: the agent's own, or that of a sub-agent."""
+    """The events of one message of the agent or of a sub-agent."""
 
     def __init__(self, parent: str | None = None, message_id: str = "m") -> None:
         self.who = ("demo", "s", parent, None if parent is None else f"agent of {parent}")
@@ -413,7 +413,7 @@ def heard_again(channel: Channel) -> list[NormalizedStreamEvent]:
     return [event for each in channel.growing.open_messages() for event in each.events]
 
 
-def test_what_an_agent_says_is_told_with_its_turn() -> None:
+def test_events_of_an_agent_are_published_with_their_turn() -> None:
     agent = Voice()
     events: list[NormalizedStreamEvent] = [agent.begins(), agent.text(), agent.says("one ")]
     [spoke] = tell(Channel(RUNNING), *events)
@@ -443,7 +443,7 @@ def test_what_an_agent_says_is_told_with_its_turn() -> None:
         "an unknown sub-agent speaks in no turn",
     ],
 )
-def test_words_belong_to_the_turn_of_their_voice(
+def test_text_belongs_to_the_turn_of_its_sub_agent(
     state: Conversation, parent: str | None, turn_id: int | None, trace_id: str | None
 ) -> None:
     channel, voice = Channel(state), Voice(parent)
@@ -458,7 +458,7 @@ def test_words_belong_to_the_turn_of_their_voice(
     assert end.turn_id == turn_id
 
 
-def test_voices_that_speak_together_are_told_one_after_the_other() -> None:
+def test_concurrent_messages_of_sub_agents_are_published_one_after_the_other() -> None:
     state = structs.replace(RUNNING, voices={"t": 1})
     agent, helper = Voice(), Voice("t", "h")
     told = tell(
@@ -550,10 +550,10 @@ def test_a_message_that_has_ended_is_not_cut_short(how: str) -> None:
     assert channel.growing.open_messages() == []
 
 
-# --- what a follower that joins gets of it --------------------------------------------------------
+# --- snapshots for a new follower -----------------------------------------------------------------
 
 
-def test_who_comes_gets_each_block_as_far_as_it_has_grown() -> None:
+def test_a_new_follower_gets_a_snapshot_of_each_growing_block() -> None:
     channel, agent = Channel(RUNNING), Voice()
     assert channel.growing.snapshots() == []
     tell(channel, agent.begins(), agent.text(), agent.says("one "))
@@ -618,12 +618,12 @@ def an_item(queue_id: str) -> QueueItem:
     return QueueItem(queue_id, [TextContent("hello")], f"message {queue_id}")
 
 
-def test_a_step_is_told_in_its_order() -> None:
+def test_a_step_is_published_in_order() -> None:
     ended = structs.replace(IDLE, turn=None, last_turn_id=2)
     end = TurnEnd(False, False, "end_turn", after_sequence=1)
     entry, complete, state = steps(
         e.AddEntry(1, a_message("hello"), 2, SECOND),
-        e.Audit("asked", "ann", {}),  # nothing is told of it
+        e.Audit("asked", "ann", {}),  # not published
         e.EndTurn(2, SECOND, end),
         after=ended,
     )
@@ -634,7 +634,7 @@ def test_a_step_is_told_in_its_order() -> None:
     assert state == state_frame(ended)
 
 
-def test_a_block_that_became_an_entry_grows_no_more() -> None:
+def test_a_block_that_became_an_entry_stops_growing() -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.text(), agent.says("one"), agent.text(1), agent.says("two", 1))
     known = structs.replace(a_message("one"), meta=meta_of("talk:2", message_id="m", index=0))
@@ -643,14 +643,14 @@ def test_a_block_that_became_an_entry_grows_no_more() -> None:
     assert pieces_in(tell(channel, agent.says("late"))) == []
 
 
-def test_an_entry_that_is_no_block_leaves_what_grows_alone() -> None:
+def test_an_entry_without_a_block_does_not_change_growing_blocks() -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.text(), agent.says("one"))
     steps(e.AddEntry(1, a_message("x"), 2, SECOND), channel=channel)
     assert len(channel.growing.open_blocks()) == 1
 
 
-def test_a_turn_names_the_message_that_has_waited_for_it() -> None:
+def test_a_turn_names_the_queued_message_that_it_runs() -> None:
     item = an_item("q-1")
     start = started_by(Turn(1, FIRST, "user", "starting", item), an_item("q-0"), item)
     assert start == p.TurnStart(1, "user", "q-1", "message q-1")
@@ -672,14 +672,14 @@ def test_a_turn_that_the_agent_began_names_no_message() -> None:
     assert start == p.TurnStart(1, "agent")
 
 
-def test_a_state_in_the_midst_of_a_step_is_told_there_and_not_again() -> None:
+def test_a_state_within_a_step_is_published_there_and_not_again() -> None:
     between = structs.replace(RUNNING, reason="between")
     tell = e.Tell(status_of(between))
     assert steps(tell, after=between) == [state_frame(between)]
     assert steps(tell, after=RUNNING) == [state_frame(between), state_frame(RUNNING)]
 
 
-def test_a_step_that_changes_nothing_tells_nothing() -> None:
+def test_a_step_without_changes_publishes_nothing() -> None:
     assert steps() == []
 
 
@@ -707,7 +707,7 @@ COST = Totals(cost_usd=1.0)
     ],
     ids=["the first title", "another title", "other totals", "both"],
 )
-def test_news_come_behind_the_state_unless_it_would_repeat_an_old_title(
+def test_notices_come_after_the_state_unless_they_repeat_an_old_title(
     before: Conversation, after: Conversation, news: p.ConversationNews, is_first: bool
 ) -> None:
     updated: f.Frame = f.ConversationUpdated(*IDS, news)
@@ -715,6 +715,6 @@ def test_news_come_behind_the_state_unless_it_would_repeat_an_old_title(
     assert steps(before=before, after=after) == told
 
 
-def test_the_state_alone_is_told_if_title_and_totals_are_the_same() -> None:
+def test_only_the_state_is_published_if_title_and_totals_are_unchanged() -> None:
     after = structs.replace(TITLED, model="m-2")
     assert steps(before=TITLED, after=after) == [state_frame(after)]

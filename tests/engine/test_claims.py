@@ -1,4 +1,4 @@
-"""Claims: who may take a conversation, when, and what is left of it."""
+"""Claims: which owner may take a conversation, and when."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
+from tests.helpers.owner_names import name_from_before, owner_with, pid_that_has_ended
 from turnwire.engine.ownership.claims import Claims
+from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.owners import owner_name
-from turnwire.ports import Claim, NewConversation, Owned, StorageUnavailable
+from turnwire.ports import Claim, NewConversation, NodeRow, Owned, StorageUnavailable, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
@@ -24,13 +25,20 @@ IN_CONTAINER = owner_with(1, namespace="1")  # may live or not
 
 
 class Unavailable(SqliteStore):
-    """A store that has lost its disk, for what claims ask of it."""
-
-    async def renew(self, *_: object, **__: object) -> list[Claim]:
-        raise StorageUnavailable("The disk has gone.")
+    """A store that has lost its disk when a claim is released."""
 
     async def release(self, claim: Claim) -> None:
         raise StorageUnavailable("The disk has gone.")
+
+
+def node_on(store: Store, clock: ManualClock) -> Node:
+    return Node(store, clock, LEASE, name=None, inbox="me", agents=list, load=dict)
+
+
+async def hold(store: SqliteStore, owner: str, clock: ManualClock) -> Claim:
+    """Another node claims the conversation, and holds it for a lease."""
+    await store.join(NodeRow(owner, "another", "inbox"), now=clock.now(), lease=LEASE)
+    return await store.claim("talk", owner, now=clock.now(), lease=0)
 
 
 def with_claims(
@@ -44,7 +52,7 @@ def with_claims(
         try:
             for name in ("talk", "other"):
                 await store.create(NewConversation(name, "demo", AT))
-            await test(store, Claims(store, clock, owner_name("me"), LEASE), clock)
+            await test(store, Claims(store, clock, node_on(store, clock)), clock)
         finally:
             await store.close()
 
@@ -75,7 +83,7 @@ def test_an_owner_that_cannot_be_looked_up_keeps_it_until_the_very_end_of_its_le
     path: Path, owner: str
 ) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        await store.claim("talk", owner, now=clock.now(), lease=LEASE)
+        await hold(store, owner, clock)
         clock.forward(LEASE / 1000 - 0.001)
         with pytest.raises(Owned):
             await claims.take("talk")
@@ -87,9 +95,7 @@ def test_an_owner_that_cannot_be_looked_up_keeps_it_until_the_very_end_of_its_le
 
 def test_a_dead_owner_of_this_machine_is_released_first_and_costs_no_wait(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        old = await store.claim(
-            "talk", owner_with(pid_that_has_ended()), now=clock.now(), lease=LEASE
-        )
+        old = await hold(store, owner_with(pid_that_has_ended()), clock)
         claim = await claims.take("talk")
         assert claim.fence > old.fence
         assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
@@ -99,14 +105,12 @@ def test_a_dead_owner_of_this_machine_is_released_first_and_costs_no_wait(path: 
 
 @pytest.mark.parametrize(
     "owner",
-    [BESIDE, IN_CONTAINER, name_from_before(os.getppid())],
-    ids=["beside", "in a container", "from before"],
+    [BESIDE, IN_CONTAINER],
+    ids=["beside", "in a container"],
 )
-def test_an_owner_of_this_machine_that_may_live_has_half_a_lease_to_show_itself(
-    path: Path, owner: str
-) -> None:
+def test_an_owner_on_this_machine_has_half_a_lease_to_renew(path: Path, owner: str) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        await store.claim("talk", owner, now=clock.now(), lease=LEASE)
+        await hold(store, owner, clock)
         clock.forward(LEASE / 1000)
         for _ in range(2):
             with pytest.raises(Owned) as refused:
@@ -124,13 +128,13 @@ def test_an_owner_of_this_machine_that_may_live_has_half_a_lease_to_show_itself(
     with_claims(path, test)
 
 
-def test_a_living_owner_that_renews_after_all_keeps_it_and_is_watched_anew(path: Path) -> None:
+def test_an_owner_that_renews_keeps_its_claim_and_is_watched_again(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        claim = await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+        await hold(store, BESIDE, clock)
         clock.forward(LEASE / 1000)
         with pytest.raises(Owned):
             await claims.take("talk")
-        await store.renew([claim], now=clock.now(), lease=LEASE)
+        assert await store.renew_node(BESIDE, now=clock.now(), lease=LEASE)
         clock.forward(LEASE / 1000)  # the first watch is over, but it was for another lease
         with pytest.raises(Owned):
             await claims.take("talk")
@@ -144,7 +148,7 @@ def test_a_watch_ends_with_its_lease(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         for _ in range(2):
             until = clock.now() + LEASE
-            theirs = await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+            theirs = await hold(store, BESIDE, clock)
             clock.forward(LEASE / 1000)
             with pytest.raises(Owned) as refused:
                 await claims.take("talk")
@@ -158,18 +162,34 @@ def test_a_watch_ends_with_its_lease(path: Path) -> None:
     with_claims(path, test)
 
 
-def test_only_claims_that_do_not_hold_any_more_are_lost(path: Path) -> None:
+def test_other_conversations_of_an_expelled_node_are_not_waited_for(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        kept, gone = await claims.take("talk"), await claims.take("other")
+        await hold(store, BESIDE, clock)
+        await store.claim("other", BESIDE, now=clock.now(), lease=0)
         clock.forward(LEASE / 1000)
-        await store.claim("other", FOREIGN, now=clock.now(), lease=LEASE)
-        assert await claims.renew([kept, gone]) == {kept}
-        assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
+        for name in ("talk", "other"):
+            with pytest.raises(Owned):
+                await claims.take(name)
+        clock.forward(LEASE / 2000)
+        assert (await claims.take("talk")).fence == 2
+        assert await store.nodes() == [], "its node is expelled"
+        assert (await claims.take("other")).fence == 2
 
     with_claims(path, test)
 
 
-def test_what_is_released_can_be_taken_at_once(path: Path) -> None:
+def test_an_owner_that_is_no_node_keeps_it_for_its_first_lease_only(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+        with pytest.raises(Owned):
+            await claims.take("talk")
+        clock.forward(LEASE / 1000)
+        assert (await claims.take("talk")).fence == 2
+
+    with_claims(path, test)
+
+
+def test_a_released_conversation_can_be_claimed_at_once(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         await claims.release(await claims.take("talk"))
         assert (await until_of(store))[0] is None
@@ -178,11 +198,10 @@ def test_what_is_released_can_be_taken_at_once(path: Path) -> None:
     with_claims(path, test)
 
 
-def test_a_store_without_its_disk_renews_nothing_and_is_left_alone(path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="has a store of its own")
+def test_a_release_that_fails_harms_no_caller(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        claim = await claims.take("talk")
-        with pytest.raises(StorageUnavailable):
-            await claims.renew([claim])
-        await claims.release(claim)
+        await claims.release(await claims.take("talk"))
+        assert await store.owned(owner_name("me")) == ["talk"], "it is given back later"
 
     with_claims(path, test, Unavailable)

@@ -1,4 +1,4 @@
-"""The machine's clock, where it is set while something waits."""
+"""The system clock when it is set during a wait, and the manual clock."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from turnwire.engine.clock import SystemClock
 from turnwire.testing.clock import ManualClock
 
+pytestmark = pytest.mark.needs_sqlite(reason="needs no store")
 
-def test_a_while_passes_though_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+
+def test_a_duration_passes_although_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
         clock = SystemClock()
         passed = asyncio.Event()
@@ -23,7 +25,7 @@ def test_a_while_passes_though_the_clock_is_set_back(monkeypatch: pytest.MonkeyP
     asyncio.run(scene())
 
 
-def test_a_while_can_be_called_off() -> None:
+def test_a_timer_can_be_cancelled() -> None:
     async def scene() -> None:
         clock = SystemClock()
         rung: list[str] = []
@@ -37,7 +39,7 @@ def test_a_while_can_be_called_off() -> None:
 
 
 @pytest.mark.parametrize("jump", [-3600, 3600])
-def test_a_clock_for_tests_that_jumps_makes_a_while_neither_longer_nor_shorter(jump: int) -> None:
+def test_a_jump_of_a_manual_clock_does_not_change_a_duration(jump: int) -> None:
     clock = ManualClock()
     rung: list[str] = []
     clock.call_after(1000, lambda: rung.append("a while"))
@@ -49,7 +51,7 @@ def test_a_clock_for_tests_that_jumps_makes_a_while_neither_longer_nor_shorter(j
     assert rung[-1] == "a while"
 
 
-def test_a_clock_for_tests_runs_at_once_what_is_due_already() -> None:
+def test_a_manual_clock_runs_due_timers_at_once() -> None:
     clock = ManualClock()
     rung: list[str] = []
     clock.call_at(clock.now() - 1, lambda: rung.append("long ago"))()
@@ -59,7 +61,7 @@ def test_a_clock_for_tests_runs_at_once_what_is_due_already() -> None:
     assert rung == ["long ago", "now"]
 
 
-def test_a_clock_for_tests_forgets_what_was_called_off_or_is_over() -> None:
+def test_a_manual_clock_forgets_cancelled_and_past_timers() -> None:
     clock = ManualClock()
     rung: list[str] = []
     off = clock.call_at(clock.now() + 1000, lambda: rung.append("called off"))

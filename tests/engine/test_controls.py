@@ -1,4 +1,4 @@
-"""What is asked of an agent that dies, hangs or is stopped meanwhile: whoever asked is told."""
+"""Controls of an agent that dies, hangs or is stopped meanwhile: the caller gets an error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.engine.scripted import ScriptedAgent, ScriptedSession
-from tests.engine.watching import PATIENCE, Watcher, engine_on
+from tests.engine.helpers.scripted_agent import ScriptedAgent, ScriptedSession
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on
 from turnwire.core import controls as c
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
@@ -62,7 +62,7 @@ async def refusal(asking: asyncio.Task[Answer]) -> tuple[str, str]:
     return refused.value.code, refused.value.message
 
 
-def test_an_agent_that_dies_while_it_is_asked(tmp_path: Path) -> None:
+def test_a_control_fails_if_the_agent_dies_meanwhile(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (_, talk, agent, _):
             asking = asyncio.create_task(talk.control(SLOW))
@@ -76,7 +76,7 @@ def test_an_agent_that_dies_while_it_is_asked(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_is_asked_while_an_agent_is_on_its_way_out_is_left_to_the_next(tmp_path: Path) -> None:
+def test_a_control_during_the_close_of_an_agent_goes_to_the_next_agent(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (engine, talk, agent, _):
             await talk.control(c.McpStatus())
@@ -100,7 +100,7 @@ def test_what_is_asked_while_an_agent_is_on_its_way_out_is_left_to_the_next(tmp_
     asyncio.run(scene())
 
 
-def test_an_agent_that_cannot_be_opened_for_it(tmp_path: Path) -> None:
+def test_a_control_fails_if_no_agent_can_be_opened(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (_, talk, agent, _):
             agent.refuses = True
@@ -110,10 +110,10 @@ def test_an_agent_that_cannot_be_opened_for_it(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_stop_takes_what_waits_to_be_asked_with_it(tmp_path: Path) -> None:
+def test_a_stop_cancels_waiting_controls(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (_, talk, agent, _):
-            agent.hangs = True  # so that it waits behind the message
+            agent.hangs = True  # so that the control waits for the message
             async with Watcher(talk) as seen:
                 await talk.send("hello")
                 asking = asyncio.create_task(talk.control(c.McpStatus()))
@@ -125,7 +125,7 @@ def test_a_stop_takes_what_waits_to_be_asked_with_it(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_engine_that_stops_while_it_is_asked(tmp_path: Path) -> None:
+def test_a_control_fails_if_the_engine_stops_meanwhile(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (engine, talk, agent, _):
             asking = asyncio.create_task(talk.control(SLOW))
@@ -137,7 +137,7 @@ def test_an_engine_that_stops_while_it_is_asked(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_nothing_is_said_to_the_agent_while_it_puts_files_back(tmp_path: Path) -> None:
+def test_no_message_reaches_the_agent_while_it_restores_files(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (_, talk, agent, _), Watcher(talk) as seen:
             await talk.send("first")
@@ -156,7 +156,7 @@ def test_nothing_is_said_to_the_agent_while_it_puts_files_back(tmp_path: Path) -
     asyncio.run(scene())
 
 
-def test_a_process_that_was_opened_for_it_is_closed_when_nobody_needs_it(tmp_path: Path) -> None:
+def test_an_agent_that_was_opened_for_a_control_is_closed_when_idle(tmp_path: Path) -> None:
     async def scene() -> None:
         async with asked(tmp_path) as (_, talk, agent, clock):
             await talk.control(c.McpStatus())

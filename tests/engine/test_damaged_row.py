@@ -1,4 +1,4 @@
-"""One conversation whose state cannot be read: the others go on as if nothing were."""
+"""One conversation whose state cannot be read does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import engine_on
-from tests.stores.files import rows_of
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import engine_on
+from tests.stores.helpers.sql import rows_of
 from turnwire.ports import Damaged
 from turnwire.stores.sqlite.fsck import check
 
+pytestmark = pytest.mark.needs_sqlite(reason="damages the file")
 
-def test_a_start_survives_a_damaged_conversation_and_names_it(
+
+def test_an_engine_starts_with_a_damaged_conversation_and_names_the_conversation(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "turnwire.db"

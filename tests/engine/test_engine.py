@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent, ScriptedSession
-from tests.engine.watching import Watcher, engine_on, talk_with
+from tests.engine.helpers.scripted_agent import ScriptedAgent, ScriptedSession
+from tests.engine.helpers.watcher import Watcher, engine_on, talk_with
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
@@ -22,7 +22,7 @@ def run(test: object) -> None:
     asyncio.run(test)  # type: ignore[arg-type]
 
 
-def test_an_agent_without_a_choice_says_so(path: Path) -> None:
+def test_an_agent_without_models_refuses_to_change_the_model(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -79,7 +79,7 @@ def test_half_a_character_is_refused(path: Path) -> None:
     run(scene())
 
 
-def test_whoever_comes_later_sees_the_same_conversation(path: Path) -> None:
+def test_a_later_follower_sees_the_same_conversation(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -208,7 +208,7 @@ def test_a_conversation_that_is_archived_says_so_and_can_be_woken(
 
 
 class LastWords(ScriptedAgent):
-    """Its sessions finish a text while they are closed."""
+    """An agent whose sessions finish a text while they are closed."""
 
     async def open(self, start: SessionStart) -> AgentSession:
         session = await super().open(start)
@@ -258,7 +258,7 @@ def test_the_audit_trail_says_that_a_turn_ended_because_it_was_deleted(path: Pat
     run(scene())
 
 
-def test_what_is_sent_during_a_turn_waits_and_runs_in_order(path: Path) -> None:
+def test_messages_during_a_turn_are_queued_and_run_in_order(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -293,7 +293,7 @@ def test_an_idle_conversation_costs_no_task(path: Path) -> None:
     run(scene())
 
 
-def test_words_from_the_background_carry_the_trace_of_the_turn_that_began_it(path: Path) -> None:
+def test_text_of_a_background_task_has_the_trace_of_its_turn(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)

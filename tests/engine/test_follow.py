@@ -1,4 +1,4 @@
-"""Following: what was missed, then the state, then the news; nothing twice, and nothing left out."""
+"""Following: the replay, then the state, then live events; each once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.conversation.effects import AddEntry
@@ -38,7 +38,7 @@ WHO = ("demo", "s", None, None)
 
 
 class Scene:
-    """A conversation with three entries, and the channel that tells of it."""
+    """A conversation with three entries, and its channel."""
 
     def __init__(self, store: SqliteStore, talk: Writing, path: Path) -> None:
         self.store = store
@@ -108,7 +108,7 @@ async def opening_of(frames: AsyncGenerator[Sent, None]) -> list[f.Frame]:
 
 
 async def soon(frames: AsyncGenerator[Sent, None]) -> Any:
-    """The next frame; there must be one without anything else having to happen."""
+    """Returns the next frame, which must come without any other event."""
     task = asyncio.ensure_future(anext(frames))
     await turns()
     if not task.done():
@@ -138,7 +138,7 @@ def piece(words: str, index: int = 0) -> ev.ContentDelta:
 # --- the first frames -----------------------------------------------------------------------------
 
 
-def test_who_begins_gets_the_whole_log_and_then_the_state(path: Path) -> None:
+def test_a_new_follower_gets_the_whole_log_and_then_the_state(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow()) as frames:
             first = await opening_of(frames)
@@ -154,7 +154,7 @@ def test_who_begins_gets_the_whole_log_and_then_the_state(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_who_comes_again_gets_what_is_behind_its_place(path: Path) -> None:
+def test_a_returning_follower_gets_the_entries_after_its_cursor(path: Path) -> None:
     async def test(scene: Scene) -> None:
         place = Place(2, scene.store.epoch)
         async with aclosing(scene.follow(place)) as frames:
@@ -167,7 +167,7 @@ def test_who_comes_again_gets_what_is_behind_its_place(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_who_wants_only_the_end_of_the_log_gets_no_more(path: Path) -> None:
+def test_a_follower_may_ask_for_the_end_of_the_log_only(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow(Place(tail=1))) as frames:
             assert numbers_of(await opening_of(frames)) == [3]
@@ -175,7 +175,7 @@ def test_who_wants_only_the_end_of_the_log_gets_no_more(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_a_place_in_another_log_is_refused_and_the_log_told_from_its_start(path: Path) -> None:
+def test_a_cursor_of_another_log_is_reset_and_the_log_is_sent_from_its_start(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow(Place(2, "another"))) as frames:
             first = await opening_of(frames)
@@ -185,12 +185,14 @@ def test_a_place_in_another_log_is_refused_and_the_log_told_from_its_start(path:
     with_talk(path, test)
 
 
-def test_a_place_cannot_be_changed() -> None:
+def test_a_cursor_is_immutable() -> None:
     with pytest.raises(AttributeError):
         Place().last_sequence = 3  # type: ignore[misc]
 
 
-def test_what_grows_comes_whole_behind_the_state_and_then_piece_by_piece(path: Path) -> None:
+def test_a_growing_block_comes_as_a_snapshot_after_the_state_and_then_in_partials(
+    path: Path,
+) -> None:
     async def test(scene: Scene) -> None:
         scene.grow(text(), piece("one "))
         async with aclosing(scene.follow()) as frames:
@@ -203,7 +205,7 @@ def test_what_grows_comes_whole_behind_the_state_and_then_piece_by_piece(path: P
     with_talk(path, test)
 
 
-def test_each_protocol_tells_who_comes_what_grows_in_its_own_words(path: Path) -> None:
+def test_each_protocol_sends_growing_blocks_in_its_own_messages(path: Path) -> None:
     async def test(scene: Scene) -> None:
         scene.grow(ev.MessageStarted(*WHO, "m"), text(), piece("one "))
         other, place = Subscriber(lambda: None, frames=9, size=9_000), Place(3, scene.store.epoch)
@@ -229,7 +231,7 @@ def test_each_protocol_tells_who_comes_what_grows_in_its_own_words(path: Path) -
 # --- the seam between the log and the news --------------------------------------------------------
 
 
-def test_what_happens_while_the_log_is_replayed_comes_behind_it_once(path: Path) -> None:
+def test_events_during_a_replay_come_after_it_and_once(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow()) as frames:
             first = [(await anext(frames)).frame]
@@ -243,12 +245,12 @@ def test_what_happens_while_the_log_is_replayed_comes_behind_it_once(path: Path)
     with_talk(path, test)
 
 
-def test_who_comes_while_an_entry_is_on_its_way_gets_it_once(path: Path) -> None:
-    """It is in the log already, and is published before the follower's moment comes."""
+def test_a_follower_that_connects_during_a_commit_gets_the_entry_once(path: Path) -> None:
+    """The entry is in the log, and is published before the follower is admitted."""
 
     async def test(scene: Scene) -> None:
         frames = scene.follow()
-        with scene.channel.telling():
+        with scene.channel.publishing():
             coming = asyncio.ensure_future(anext(frames))
             await turns()
             assert not coming.done()
@@ -263,7 +265,7 @@ def test_who_comes_while_an_entry_is_on_its_way_gets_it_once(path: Path) -> None
     with_talk(path, test)
 
 
-def test_a_long_replay_gives_way_to_everything_else(path: Path) -> None:
+def test_a_long_replay_yields_to_other_tasks(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow()) as frames:
             await anext(frames)
@@ -283,7 +285,7 @@ def test_a_long_replay_gives_way_to_everything_else(path: Path) -> None:
 # --- news, and the end ----------------------------------------------------------------------------
 
 
-def test_news_come_in_their_order_as_soon_as_they_are_there(path: Path) -> None:
+def test_notices_come_in_order_and_at_once(path: Path) -> None:
     async def test(scene: Scene) -> None:
         async with aclosing(scene.follow()) as frames:
             await opening_of(frames)
@@ -310,7 +312,7 @@ async def end_of(frames: AsyncGenerator[Sent, None]) -> BaseException | None:
     return task.exception()
 
 
-def test_the_end_comes_behind_what_waits_with_its_reason(path: Path) -> None:
+def test_the_end_comes_after_waiting_frames_with_its_reason(path: Path) -> None:
     async def test(scene: Scene) -> None:
         frames = scene.follow()
         await opening_of(frames)
@@ -326,8 +328,9 @@ def test_the_end_comes_behind_what_waits_with_its_reason(path: Path) -> None:
     with_talk(path, test)
 
 
+@pytest.mark.needs_sqlite(reason="looks into the file")
 def test_an_end_that_comes_with_another_log_in_its_place_says_follow_again(path: Path) -> None:
-    """What the conversation is in the other log is not known yet: it may well be there."""
+    """The conversation may exist in the other log as well."""
 
     async def test(scene: Scene) -> None:
         frames = scene.follow()
@@ -342,7 +345,7 @@ def test_an_end_that_comes_with_another_log_in_its_place_says_follow_again(path:
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 10_000), (100, 700)], ids=["frames", "bytes"])
-def test_who_reads_too_slowly_is_cut_off_at_its_limits(path: Path, count: int, size: int) -> None:
+def test_a_slow_follower_is_disconnected_at_its_limits(path: Path, count: int, size: int) -> None:
     async def test(scene: Scene) -> None:
         frames = scene.follow(frames=count, size=size)
         await opening_of(frames)
@@ -355,7 +358,7 @@ def test_who_reads_too_slowly_is_cut_off_at_its_limits(path: Path, count: int, s
     with_talk(path, test)
 
 
-def test_who_leaves_follows_no_longer_and_that_is_told_once(path: Path) -> None:
+def test_a_follower_that_leaves_is_reported_once(path: Path) -> None:
     async def test(scene: Scene) -> None:
         frames = scene.follow()
         await anext(frames)
@@ -368,9 +371,9 @@ def test_who_leaves_follows_no_longer_and_that_is_told_once(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_who_leaves_before_its_moment_has_come_leaves_nothing_behind(path: Path) -> None:
+def test_a_follower_that_leaves_before_its_admission_leaves_no_state(path: Path) -> None:
     async def test(scene: Scene) -> None:
-        with scene.channel.telling():
+        with scene.channel.publishing():
             coming = asyncio.ensure_future(anext(scene.follow()))
             await turns()
             coming.cancel()

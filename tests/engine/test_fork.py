@@ -1,4 +1,4 @@
-"""A conversation is forked: the new one has the same beginning, and both go on."""
+"""Forks: the new conversation has the same beginning, and both go on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on, talk_with
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import Watcher, engine_on, talk_with
 from turnwire.core.content import TextContent
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
@@ -32,7 +32,8 @@ def is_sound(path: Path) -> bool:
     return not check(path, now=time.time_ns() // 1_000_000).findings
 
 
-def test_both_go_on_with_the_same_numbers(path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="looks into the file")
+def test_a_fork_and_its_parent_go_on_with_the_same_numbers(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -58,7 +59,9 @@ def test_both_go_on_with_the_same_numbers(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_the_agent_is_is_said_again_by_a_fork_and_not_by_the_next_server(path: Path) -> None:
+def test_a_fork_repeats_the_description_of_the_agent_and_the_next_server_does_not(
+    path: Path,
+) -> None:
     async def inits(store: Store, name: str) -> list[int]:
         metas = {each.sequence: known_meta(each.entry) for each in await store.entries(name)}
         return [n for n, meta in metas.items() if meta.data and meta.data.get("subtype") == "init"]
@@ -80,7 +83,8 @@ def test_what_the_agent_is_is_said_again_by_a_fork_and_not_by_the_next_server(pa
     asyncio.run(scene())
 
 
-def test_what_runs_is_forked_as_far_as_it_is_whole(path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="looks into the file")
+def test_a_fork_of_a_running_turn_has_the_finished_entries_only(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -120,7 +124,8 @@ def test_the_first_message_can_be_said_otherwise(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_late_answer_in_a_fork_is_told_that_it_is_late(path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="looks into the file")
+def test_a_late_answer_in_a_fork_is_refused_as_late(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
             talk = await talk_with(engine)
@@ -139,7 +144,7 @@ def test_a_late_answer_in_a_fork_is_told_that_it_is_late(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_agent_that_cannot_begin_in_the_middle_says_so(path: Path) -> None:
+def test_an_agent_that_cannot_fork_refuses_it(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path, agent=ScriptedAgent()) as engine:
             talk = await engine.create(next(iter(engine.agents)))
@@ -151,7 +156,7 @@ def test_an_agent_that_cannot_begin_in_the_middle_says_so(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_its_agent_learns_where_its_own_session_begins(path: Path) -> None:
+def test_the_agent_of_a_fork_learns_where_its_session_begins(path: Path) -> None:
     class Forking(ScriptedAgent):
         def __init__(self) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of its work: the next one finds a log that it can make true."""
+"""A server that is killed during its work leaves a log that the next one can recover."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.processes import wait_until_gone
-from tests.engine.watching import Watcher, engine_on
+from tests.agents.helpers.processes import wait_until_gone
+from tests.engine.helpers.watcher import Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart, known_meta
@@ -24,11 +24,13 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
 from turnwire.testing.clock import ManualClock
 
+pytestmark = pytest.mark.needs_sqlite(reason="starts another process")
+
 ROOT = Path(__file__).parent.parent.parent
 
 
 class Server:
-    """A real server, and what it says."""
+    """A real server, and the lines that it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -55,12 +57,12 @@ class Server:
         return frame is not None and bool(said["frame"] == frame)
 
     def kill(self) -> None:
-        """Without a warning. Whatever it had started has to go by itself."""
+        """Kills the server with SIGKILL. Its processes have to end by themselves."""
         children = [p.pid for p in descendants_of(self._process.pid, running())]
         assert children, "the agent is a process of its own"
         self._process.kill()
         assert self._process.stdout is not None
-        for line in self._process.stdout:  # what it said before it died
+        for line in self._process.stdout:  # the output before its death
             if line.endswith(b"\n"):
                 self._hear(line, None, None)
         assert not wait_until_gone(children), "no process of the agent is left"
@@ -70,7 +72,7 @@ class Server:
 def serving(path: Path) -> Iterator[Server]:
     """A server that is gone when the block is left."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.engine.server", str(path)],
+        [sys.executable, "-m", "tests.engine.helpers.killable_server", str(path)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -96,7 +98,7 @@ async def found(engine: Engine) -> tuple[list[Message], Status]:
 
 
 def said(entries: list[Message]) -> list[str | None]:
-    """What people said, by their own ids."""
+    """Returns the messages of people by their ids."""
     return [known_meta(entry).client_message_id for entry in entries if entry.role == "user"]
 
 
@@ -114,7 +116,9 @@ def open_calls(entries: list[Message]) -> set[str]:
 @pytest.mark.parametrize(
     ("prompt", "moment"), [("long", "assistant.chunk"), ("tool", "assistant.tool_progress")]
 )
-def test_killed_while_the_agent_works(path: Path, prompt: str, moment: str) -> None:
+def test_a_server_killed_while_the_agent_works_leaves_an_interrupted_turn(
+    path: Path, prompt: str, moment: str
+) -> None:
     with serving(path) as server:
         server.send(prompt, "m-1")
         server.until(moment)
@@ -141,7 +145,7 @@ def test_killed_while_the_agent_works(path: Path, prompt: str, moment: str) -> N
     asyncio.run(look())
 
 
-def test_killed_with_a_queue(path: Path) -> None:
+def test_a_server_killed_with_a_queue_leaves_the_queue(path: Path) -> None:
     with serving(path) as server:
         for number, text in enumerate(["long", "two", "three"], 1):
             server.send(text, f"m-{number}")
@@ -167,7 +171,7 @@ def test_killed_with_a_queue(path: Path) -> None:
     asyncio.run(look())
 
 
-def test_killed_with_a_question(path: Path) -> None:
+def test_a_server_killed_with_a_question_leaves_the_question_open(path: Path) -> None:
     with serving(path) as server:
         server.send("question", "m-1")
         server.until("assistant.request_input")
@@ -195,7 +199,7 @@ def test_killed_with_a_question(path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5, 9])
-def test_killed_at_any_moment_while_messages_come_in(path: Path, after: int) -> None:
+def test_a_server_killed_at_any_moment_loses_no_accepted_message(path: Path, after: int) -> None:
     names = [f"m-{number}" for number in range(10)]
     with serving(path) as server:
         server.send("question", names[0])

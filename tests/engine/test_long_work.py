@@ -1,4 +1,4 @@
-"""Long work on the loop: others get their turn in between, and large answers are not kept."""
+"""Long work on the loop yields to other tasks, and large answers are not kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from tests.engine.watching import PATIENCE
+import pytest
+
+from tests.engine.helpers.watcher import PATIENCE
 from turnwire.agents.local import LocalSession
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
@@ -47,7 +49,7 @@ async def filled(path: Path) -> SqliteStore:
 
 
 class Probe:
-    """Counts what long work does between two turns of the loop."""
+    """Counts the steps of long work between two turns of the loop."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -55,7 +57,7 @@ class Probe:
         self._since = 0
 
     def did(self) -> None:
-        """Another entry."""
+        """Adds another entry."""
         self.all += 1
         self._since += 1
         self.most = max(self.most, self._since)
@@ -79,7 +81,7 @@ async def replay(engine: Engine, probe: Probe) -> None:
                 return
 
 
-def test_a_replay_gives_way(tmp_path: Path) -> None:
+def test_a_replay_yields_to_other_tasks(tmp_path: Path) -> None:
     async def run() -> None:
         store, probe = await filled(tmp_path), Probe()
         async with Engine(store, {}) as engine:
@@ -103,7 +105,7 @@ def test_five_replays_together_take_no_more_of_the_loop_than_one(tmp_path: Path)
     asyncio.run(run())
 
 
-def test_an_export_gives_way(tmp_path: Path) -> None:
+def test_an_export_yields_to_other_tasks(tmp_path: Path) -> None:
     async def run() -> None:
         store = await filled(tmp_path)
         row = await store.conversation("c")
@@ -124,7 +126,7 @@ def test_an_export_gives_way(tmp_path: Path) -> None:
 
 
 def test_long_work_takes_turns() -> None:
-    """No work is left out, and work that is cancelled leaves no hole."""
+    """No work is skipped, and cancelled work leaves no gap."""
 
     async def run() -> None:
         done: list[str] = []
@@ -170,7 +172,7 @@ def test_a_page_of_the_log_is_bounded_in_bytes(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_to_read_many_rows_gives_way(tmp_path: Path) -> None:
+def test_reading_many_rows_yields_to_other_tasks(tmp_path: Path) -> None:
     async def run() -> None:
         store = await filled(tmp_path)
         for number in range(300):
@@ -248,13 +250,14 @@ class Essayist:
         return Essay()
 
 
-def test_a_long_answer_is_not_kept_when_it_was_told(tmp_path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="measures the memory of one store")
+def test_a_published_long_answer_is_not_kept_in_memory(tmp_path: Path) -> None:
     async def run() -> None:
         store = await SqliteStore.open(tmp_path / "log.db")
         async with Engine(store, {"essayist": Essayist()}) as engine:
             talk = await engine.create("essayist")
             before = 0
-            for size in (1_000, LONG):  # what is made once is made in the first
+            for size in (1_000, LONG):  # one-time work happens in the first round
                 gc.collect()
                 before = tracemalloc.get_traced_memory()[0]
                 tracemalloc.reset_peak()
@@ -266,7 +269,7 @@ def test_a_long_answer_is_not_kept_when_it_was_told(tmp_path: Path) -> None:
                             break
                     del frame
             highest = tracemalloc.get_traced_memory()[1]
-            async with asyncio.timeout(PATIENCE):  # for those who are still at work with it
+            async with asyncio.timeout(PATIENCE):  # for tasks that still work with it
                 while tracemalloc.get_traced_memory()[0] - before > LONG / 4:
                     await asyncio.to_thread(gc.collect)
             print("RATIO", (highest - before) / LONG)

@@ -1,4 +1,4 @@
-"""What a process that is gone has left is made true: at once if that is known, else after its lease."""
+"""Recovery of a dead owner's conversations: at once if its death is known, otherwise after its lease."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.watching import PATIENCE, engine_on
-from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
+from tests.engine.helpers.watcher import PATIENCE, engine_on
+from tests.helpers.owner_names import name_from_before, owner_with, pid_that_has_ended
 from turnwire.core.conversation.state import Conversation, Turn
 from turnwire.engine.ownership.owners import (
     Process,
     has_died,
+    inbox_of,
     may_live_here,
     owner_name,
     process_of,
 )
-from turnwire.ports import Claim, Commit, NewConversation, Owned
+from turnwire.ports import Commit, NewConversation, NodeRow, Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
@@ -35,13 +36,14 @@ async def leave_running(path: Path, owner: str, clock: ManualClock) -> None:
     """A turn that an owner worked on when it went."""
     store = await SqliteStore.open(path)
     await store.create(NewConversation("talk", "demo", AT))
+    await store.join(NodeRow(owner, "another", "inbox"), now=clock.now(), lease=10_000)
     claim = await store.claim("talk", owner, now=clock.now(), lease=10_000)
     running = Conversation("talk", turn=Turn(1, TRACE, "user", "running"), turns=1)
     await store.commit(Commit(claim, running, [], AT))
     await store.close()
 
 
-def test_a_name_tells_its_process() -> None:
+def test_an_owner_name_identifies_its_process() -> None:
     process = process_of(owner_name("a"))
     assert process is not None
     assert (process.host, process.pid) == (socket.gethostname(), os.getpid())
@@ -50,6 +52,12 @@ def test_a_name_tells_its_process() -> None:
         assert process_of(nonsense) is None
         assert not has_died(nonsense)
         assert not may_live_here(nonsense)
+
+
+def test_the_inbox_of_a_node_is_the_same_in_all_its_incarnations() -> None:
+    assert inbox_of(owner_name("abc")) == inbox_of(owner_name("abc.2")) == "abc"
+    assert inbox_of("host:12:a") is None, "names of earlier versions have none"
+    assert inbox_of("import:talk") is None
 
 
 def test_a_process_that_has_ended_is_known_to_have() -> None:
@@ -94,14 +102,17 @@ _OPENS = """
 import asyncio, sys
 from turnwire.engine.ownership.claims import Claims
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.ownership.owners import owner_name
+from turnwire.engine.ownership.node import Node
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore
 
 async def take(path):
     store = await SqliteStore.open(path)
     try:
-        claim = await Claims(store, SystemClock(), owner_name("a"), 60_000).take("talk")
+        clock = SystemClock()
+        about = dict(name=None, inbox="a", agents=lambda: [], load=lambda: {})
+        node = Node(store, clock, 60_000, **about)
+        claim = await Claims(store, clock, node).take("talk")
         print("took", claim.owner, flush=True)
         sys.stdin.read()
     except Owned:
@@ -132,12 +143,13 @@ def has_namespaces() -> bool:
 
 
 def in_container(path: Path) -> subprocess.Popen[str]:
-    """A process that takes the conversation, in a pid namespace where it is not the first."""
+    """A process that claims the conversation in a pid namespace where it is not pid 1."""
     inside = ["sh", "-c", '"$@"; exit', "sh", sys.executable, "-c", _OPENS, str(path)]
     command = [*_UNSHARE, *inside]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.needs_sqlite(reason="starts another process")
 @pytest.mark.skipif(not has_namespaces(), reason="no namespaces for pids can be made here")
 def test_a_live_conversation_is_left_alone_by_a_container_with_the_same_host_name(
     tmp_path: Path,
@@ -184,7 +196,7 @@ def test_a_dead_owner_is_not_waited_for(tmp_path: Path) -> None:
     ["elsewhere:1:a", name_from_before(pid_that_has_ended())],
     ids=["elsewhere", "from before"],
 )
-def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path, owner: str) -> None:
+def test_the_lease_of_an_owner_on_another_machine_has_to_expire(tmp_path: Path, owner: str) -> None:
     path, clock = tmp_path / "log.db", ManualClock()
 
     async def run() -> None:
@@ -201,7 +213,7 @@ def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path, owner: str) -> No
     asyncio.run(run())
 
 
-def test_one_of_this_machine_that_lives_is_seen_to_let_go(tmp_path: Path) -> None:
+def test_a_live_owner_on_this_machine_keeps_its_lease_after_a_clock_jump(tmp_path: Path) -> None:
     path, clock = tmp_path / "log.db", ManualClock()
 
     async def run(owner: str) -> None:
@@ -212,10 +224,8 @@ def test_one_of_this_machine_that_lives_is_seen_to_let_go(tmp_path: Path) -> Non
             with pytest.raises(Owned):
                 await talk.wake()
             clock.forward(3)
-            held = await engine.store.renew(
-                [Claim("talk", owner, 1)], now=clock.now(), lease=10_000
-            )
-            assert len(held) == 1, "so does an owner that lives"
+            held = await engine.store.renew_node(owner, now=clock.now(), lease=10_000)
+            assert held, "so does an owner that lives"
             clock.jump(3600)
             clock.forward(3)
             with pytest.raises(Owned):

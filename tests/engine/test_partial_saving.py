@@ -1,4 +1,4 @@
-"""What grows is saved in the background, and is in the log after a crash as after an interrupt."""
+"""Partials are saved in the background, and are in the log after a crash as after an interrupt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.conversation.driver import whose
-from tests.engine.scripted import ScriptedAgent, ScriptedSession
-from tests.engine.watching import PATIENCE, Watcher, engine_on
-from tests.stores.files import rows_of
+from tests.core.conversation.helpers.driver import whose
+from tests.engine.helpers.scripted_agent import ScriptedAgent, ScriptedSession
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on
+from tests.stores.helpers.sql import rows_of
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from turnwire.core.message import Message, known_meta
@@ -63,11 +63,11 @@ class Scene:
                 await asyncio.wait([live._saving._task])
 
     async def saved(self) -> list[str]:
-        """What the store has of each block."""
+        """Returns the stored text of each block."""
         return [each.text for each in await self.engine.store.partials(self.talk.id)]
 
     async def crashed(self, folder: Path) -> list[Message]:
-        """The log as another server makes it true that finds the file as it is now."""
+        """Returns the log that another server recovers from a copy of the file."""
         await self.engine.store.backup(str(folder / "crashed.db"))
         async with engine_on(folder / "crashed.db", agent=ScriptedAgent()) as other:
             talk = await other.open(self.talk.id)
@@ -77,7 +77,7 @@ class Scene:
 
 
 def play(path: Path, scene: Callable[[Scene], object], *, period: float = SECOND) -> None:
-    """Run a scene in the middle of a turn whose agent is about to write a text."""
+    """Runs a scene in a turn whose agent is about to write a text."""
 
     async def run() -> None:
         agent, clock = ScriptedAgent(), ManualClock()
@@ -130,7 +130,7 @@ def aborted(entries: list[Message]) -> list[tuple[str | None, str]]:
 # --- when, and how much ---------------------------------------------------------------------------
 
 
-def test_a_block_is_saved_once_a_second_and_only_what_is_new(path: Path) -> None:
+def test_only_the_new_text_of_a_block_is_saved_once_a_second(path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ", "upon ")
         await s.pass_time(0.8)
@@ -177,7 +177,7 @@ def test_a_block_that_is_finished_within_a_second_is_never_saved(path: Path) -> 
     play(path, scene)
 
 
-def test_nothing_is_saved_where_that_is_switched_off(path: Path) -> None:
+def test_no_partial_is_saved_if_saving_is_switched_off(path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")
         await s.pass_time(10)
@@ -186,7 +186,7 @@ def test_nothing_is_saved_where_that_is_switched_off(path: Path) -> None:
     play(path, scene, period=0)
 
 
-def test_conversations_that_grow_at_once_share_their_moments() -> None:
+def test_conversations_that_grow_at_the_same_time_share_their_saves() -> None:
     clock = ManualClock(1_000_000)
     due = []
 
@@ -212,6 +212,7 @@ def test_conversations_that_grow_at_once_share_their_moments() -> None:
 # --- when a block ends --------------------------------------------------------------------------
 
 
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
 def test_a_finished_block_leaves_nothing_saved(path: Path, tmp_path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")
@@ -225,7 +226,7 @@ def test_a_finished_block_leaves_nothing_saved(path: Path, tmp_path: Path) -> No
     play(path, scene)
 
 
-def test_the_entry_and_the_end_of_what_was_saved_are_one_commit(path: Path) -> None:
+def test_one_commit_writes_the_entry_and_deletes_its_partials(path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")
         await s.pass_time()
@@ -246,9 +247,8 @@ def test_the_entry_and_the_end_of_what_was_saved_are_one_commit(path: Path) -> N
     play(path, scene)
 
 
-def test_a_message_that_the_agent_takes_back_leaves_nothing_saved(
-    path: Path, tmp_path: Path
-) -> None:
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
+def test_a_discarded_message_leaves_no_saved_partial(path: Path, tmp_path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")
         await s.pass_time()
@@ -260,7 +260,8 @@ def test_a_message_that_the_agent_takes_back_leaves_nothing_saved(
     play(path, scene)
 
 
-def test_an_agent_that_dies_has_its_words_in_the_log_once(path: Path, tmp_path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
+def test_the_text_of_an_agent_that_dies_is_in_the_log_once(path: Path, tmp_path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ", "upon ")
         await s.pass_time()
@@ -275,7 +276,7 @@ def test_an_agent_that_dies_has_its_words_in_the_log_once(path: Path, tmp_path: 
     play(path, scene)
 
 
-def test_what_a_waiting_turn_does_not_hear_any_more_is_taken_off_the_screen(path: Path) -> None:
+def test_a_waiting_turn_removes_unfinished_text_of_a_lost_agent_from_the_view(path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")
         await s.pass_time()
@@ -300,7 +301,8 @@ def test_what_a_waiting_turn_does_not_hear_any_more_is_taken_off_the_screen(path
 # --- after a crash --------------------------------------------------------------------------------
 
 
-def test_a_crash_keeps_what_an_interrupt_would_have_kept(path: Path, tmp_path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
+def test_a_crash_keeps_the_same_text_as_an_interrupt(path: Path, tmp_path: Path) -> None:
     """Texts and thinking, of sub-agents too, in their order; half a tool call is no call."""
     call = ToolUseBlock("t-half", "Bash", "BASH", None, "in_progress")
 
@@ -333,7 +335,8 @@ def test_a_crash_keeps_what_an_interrupt_would_have_kept(path: Path, tmp_path: P
     play(path, scene)
 
 
-def test_a_server_without_the_agent_keeps_what_was_shown_as_well(
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
+def test_a_server_without_the_agent_keeps_the_shown_text_as_well(
     path: Path, tmp_path: Path
 ) -> None:
     async def scene(s: Scene) -> None:
@@ -354,7 +357,7 @@ def test_a_server_without_the_agent_keeps_what_was_shown_as_well(
 # --- when it cannot be saved --------------------------------------------------------------------
 
 
-def test_what_could_not_be_saved_is_saved_with_what_comes_next(
+def test_text_that_could_not_be_saved_is_saved_with_the_next_partial(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene(s: Scene) -> None:
@@ -374,6 +377,7 @@ def test_what_could_not_be_saved_is_saved_with_what_comes_next(
     play(path, scene)
 
 
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
 def test_an_owner_that_was_replaced_saves_nothing_and_ends(path: Path) -> None:
     async def scene(s: Scene) -> None:
         await s.grow("Once ")

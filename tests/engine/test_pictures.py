@@ -1,4 +1,4 @@
-"""Pictures that are kept beside a conversation reach an agent that can see."""
+"""Pictures in blobs reach an agent that can see."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ async def fetch(blob_id: str) -> tuple[bytes, str] | None:
     return {"dot": (b"dot", "image/png")}.get(blob_id)
 
 
-async def test_a_picture_that_is_there_is_put_in_and_the_rest_stays_as_it_is() -> None:
+async def test_a_stored_picture_replaces_its_reference_and_other_content_stays() -> None:
     rest: list[Content] = [
         TextContent("look", blob=Blob("dot")),
         ImageContent("image/png", "AAAA"),

@@ -1,4 +1,4 @@
-"""Who follows a conversation is known to all who share its store."""
+"""The followers of a conversation are visible to all processes of its store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from tests.engine.watching import PATIENCE, engine_on, talk_with
+from tests.engine.helpers.watcher import PATIENCE, engine_on, talk_with
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
@@ -33,7 +33,7 @@ async def read(talk: Talk, until: type[f.Frame], client_id: str, user: str) -> N
                 await asyncio.Event().wait()
 
 
-def test_whoever_follows_is_told_with_how_far_they_are_until_they_leave(path: Path) -> None:
+def test_followers_are_listed_with_their_cursor_until_they_leave(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock()
         async with engine_on(path, clock=clock) as engine:
@@ -62,7 +62,7 @@ def test_whoever_follows_is_told_with_how_far_they_are_until_they_leave(path: Pa
     asyncio.run(scene())
 
 
-def test_who_follows_a_server_that_stops_follows_no_more(path: Path) -> None:
+def test_followers_of_a_stopped_server_are_not_listed(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock()
         async with engine_on(path, clock=clock) as engine:
@@ -81,7 +81,7 @@ def test_who_follows_a_server_that_stops_follows_no_more(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_who_followed_a_server_that_died_is_forgotten_when_another_one_starts(path: Path) -> None:
+def test_followers_of_a_dead_server_are_removed_when_another_one_starts(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await begin(store)
@@ -96,7 +96,7 @@ def test_who_followed_a_server_that_died_is_forgotten_when_another_one_starts(pa
     asyncio.run(scene())
 
 
-def test_where_many_come_one_after_the_other_the_first_is_told_all_the_same(path: Path) -> None:
+def test_many_followers_in_a_row_do_not_delay_the_listing_of_the_first(path: Path) -> None:
     async def scene() -> None:
         store, clock = await SqliteStore.open(path), ManualClock(NOW)
         await begin(store, "talk")

@@ -1,4 +1,4 @@
-"""What a process leaves behind that was killed: seen as it is, and looked after by who is there."""
+"""Conversations of a killed process: they are shown as they are, and recovered by another engine."""
 
 from __future__ import annotations
 
@@ -7,39 +7,29 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
-from tests.engine.watching import PATIENCE, Watcher, engine_on, talk_with
+from tests.engine.helpers.scenes import leave
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on, talk_with
 from turnwire.agents.demo import DemoAgent
-from turnwire.core.conversation.effects import BeginTurn
-from turnwire.core.conversation.state import Turn
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, FollowAgain
-from turnwire.ports import Commit, StorageUnavailable, Store
+from turnwire.ports import Commit, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
-from turnwire.testing.store_samples import LEASE, NOW, TRACE, begin
-
-
-async def leave(store: Store, name: str = "talk") -> None:
-    """What an engine has written that was killed in the middle of a turn. Its lease still runs."""
-    talk = await begin(store, name, owner="killed")
-    turn = Turn(1, TRACE, "agent", "running")
-    state = structs.replace(talk.state, turn=turn, turns=1, traces={1: TRACE}, state="streaming")
-    await talk.commit(talk.prepare(BeginTurn(turn), *talk.entries("half an"), state=state))
+from turnwire.testing.store_samples import LEASE, NOW, begin
 
 
 async def until_it_rests(engine: Engine) -> Status:
     async with asyncio.timeout(PATIENCE):
-        # What is written shows in the file a moment before the engine tells of it.
+        # A commit is visible in the file a moment before the engine publishes it.
         while await engine.store.unsettled() or (await engine.status("talk")).running:
             await asyncio.to_thread(int)
     return await engine.status("talk")
 
 
-def test_who_starts_while_the_lease_runs_looks_after_it_when_that_is_over(path: Path) -> None:
+def test_an_engine_that_starts_during_the_lease_recovers_after_it(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await leave(store)
@@ -56,7 +46,7 @@ def test_who_starts_while_the_lease_runs_looks_after_it_when_that_is_over(path: 
     asyncio.run(scene())
 
 
-def test_who_was_there_already_looks_after_it_too(path: Path) -> None:
+def test_an_engine_that_already_runs_recovers_too(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock(NOW)
         async with engine_on(path, clock=clock, agent=DemoAgent(delay=0)) as engine:
@@ -67,7 +57,7 @@ def test_who_was_there_already_looks_after_it_too(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_nothing_seems_to_run_where_the_agent_is_not_known(path: Path) -> None:
+def test_no_turn_is_shown_as_running_if_the_agent_is_unknown(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await leave(store)
@@ -84,13 +74,14 @@ def test_nothing_seems_to_run_where_the_agent_is_not_known(path: Path) -> None:
 
 
 class FullDisk(SqliteStore):
-    """Nothing more can be written."""
+    """A store that cannot write any more."""
 
     async def commit(self, commit: Commit) -> None:
         raise StorageUnavailable("The disk is full.")
 
 
-def test_it_is_let_go_for_the_next_one_though_it_could_not_be_made_true(path: Path) -> None:
+@pytest.mark.needs_sqlite(reason="has a store of its own")
+def test_a_conversation_that_cannot_be_recovered_is_released(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await leave(store)
@@ -108,7 +99,7 @@ def test_it_is_let_go_for_the_next_one_though_it_could_not_be_made_true(path: Pa
     asyncio.run(scene())
 
 
-def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
+def test_a_settled_conversation_is_released_without_a_write(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await begin(store, "talk", owner="killed")
@@ -122,7 +113,7 @@ def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_until_somebody_does_it_is_seen_as_it_is(path: Path) -> None:
+def test_until_the_recovery_followers_see_the_state_of_the_log(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
         await leave(store)
@@ -136,6 +127,7 @@ def test_until_somebody_does_it_is_seen_as_it_is(path: Path) -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.needs_sqlite(reason="opens a copy of the file")
 def test_a_thousand_conversations_are_true_again_soon(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)
@@ -153,13 +145,13 @@ def test_a_thousand_conversations_are_true_again_soon(path: Path) -> None:
 
 
 def _tells_an_end(frame: f.Frame) -> bool:
-    """Whether a frame replays the end of a turn."""
+    """Returns whether a frame replays the end of a turn."""
     return isinstance(frame, f.MessageReplay) and isinstance(
         frame.payload.event, f.AssistantComplete
     )
 
 
-def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Path) -> None:
+def test_a_reconnected_follower_sees_the_entries_of_the_new_owner(path: Path) -> None:
     async def scene() -> None:
         settings = EngineSettings(recheck=0.02, lease=0.2)
         async with engine_on(path, agent=DemoAgent(delay=0), settings=settings) as mine:

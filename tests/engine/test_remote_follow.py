@@ -1,4 +1,4 @@
-"""Following a conversation that another process works on."""
+"""Following a conversation that another process runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import PATIENCE, Watcher, engine_on
-from tests.stores.files import rows_of
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on
+from tests.stores.helpers.sql import rows_of
 from turnwire.agents.demo import DemoAgent
-from turnwire.bus.local import LocalBus
+from turnwire.bus.local import LocalBus, LocalNetwork
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.happenings import StateChanged, TurnEnded
 from turnwire.core.status import Status
@@ -22,18 +22,10 @@ from turnwire.dialects.v2.projector import V2Projector
 from turnwire.engine import Engine
 from turnwire.engine.fanout.channel import Channel, Subscriber
 from turnwire.engine.fanout.remote_follow import catch_up
-from turnwire.ports import Bus
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
 NOW = "2026-01-01T12:00:00.000Z"
-
-
-class _Deaf(LocalBus):
-    """Loses everything."""
-
-    def publish(self, conversation_id: str, message: object) -> None:
-        pass
 
 
 class _Followed(Channel):
@@ -50,21 +42,23 @@ class _Followed(Channel):
 
 
 def _replayed(frames: list[f.Frame], kind: type[f.Frame]) -> list[f.Frame]:
-    """What the log has of a kind, among frames."""
+    """Returns the replayed frames of a kind."""
     replays = [frame.payload.event for frame in frames if isinstance(frame, f.MessageReplay)]
     return [event for event in replays if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("bus", [LocalBus(), _Deaf()], ids=["told", "told nothing"])
-def test_a_follower_sees_what_another_engine_writes(tmp_path: Path, bus: Bus) -> None:
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "told nothing"])
+def test_a_follower_sees_what_another_engine_writes(tmp_path: Path, is_told: bool) -> None:
     async def scene() -> None:
         clock = ManualClock()
         mine = await SqliteStore.open(tmp_path / "turnwire.db")
         theirs = await SqliteStore.open(tmp_path / "turnwire.db")
         agents = {"demo": DemoAgent()}
+        network = LocalNetwork()
+        buses = [LocalBus(network) if is_told else None for _ in range(2)]
         async with (
-            Engine(mine, agents, bus=bus) as engine,
-            Engine(theirs, agents, bus=bus, clock=clock) as other,
+            Engine(mine, agents, bus=buses[0]) as engine,
+            Engine(theirs, agents, bus=buses[1], clock=clock) as other,
         ):
             talk = await engine.create("demo", options={"delay": 0})
             async with Watcher(talk) as near, Watcher(await other.open(talk.id)) as far:
@@ -82,7 +76,7 @@ def test_a_follower_sees_what_another_engine_writes(tmp_path: Path, bus: Bus) ->
     asyncio.run(scene())
 
 
-def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_path: Path) -> None:
+def test_a_turn_that_ends_while_the_log_is_read_has_one_end(tmp_path: Path) -> None:
     async def scene() -> None:
         agent = ScriptedAgent()
         async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
@@ -109,6 +103,7 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
     asyncio.run(scene())
 
 
+@pytest.mark.needs_sqlite(reason="looks into the file")
 def test_entries_that_are_lost_are_not_looked_for_without_end(tmp_path: Path) -> None:
     async def scene() -> None:
         async with engine_on(tmp_path / "turnwire.db") as engine:
@@ -163,7 +158,7 @@ def test_a_turn_of_which_the_log_has_nothing_yet_is_in_the_state(tmp_path: Path)
     asyncio.run(scene())
 
 
-def test_a_client_is_not_told_of_a_difference_that_it_cannot_see(tmp_path: Path) -> None:
+def test_a_client_gets_no_state_without_a_visible_difference(tmp_path: Path) -> None:
     async def scene() -> None:
         async with engine_on(tmp_path / "turnwire.db") as engine:
             row = (await engine.create("demo")).row
@@ -175,7 +170,7 @@ def test_a_client_is_not_told_of_a_difference_that_it_cannot_see(tmp_path: Path)
     asyncio.run(scene())
 
 
-def test_rpc_is_told_the_same_entries_ends_and_state(tmp_path: Path) -> None:
+def test_rpc_clients_get_the_same_entries_ends_and_state(tmp_path: Path) -> None:
     async def scene() -> None:
         async with engine_on(tmp_path / "turnwire.db") as engine:
             talk = await engine.create("demo", options={"delay": 0})
@@ -203,7 +198,7 @@ def test_rpc_is_told_the_same_entries_ends_and_state(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("look", [1, 2, 100], ids=["often", "now and then", "once"])
 @pytest.mark.parametrize("named", [True, False], ids=["with names", "without names"])
-def test_what_is_told_of_another_engine_keeps_the_rules(
+def test_frames_of_another_engines_conversation_keep_the_rules(
     tmp_path: Path, look: int, named: bool
 ) -> None:
     """A queue, a question, a permission, a stop, background work; seen in pieces of any size."""
@@ -224,7 +219,7 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                         await talk.send(text, client_message_id=name)
 
                 async def far_has_all() -> None:
-                    """What the log has, and the state as it is."""
+                    """Waits until the remote follower has the whole log and the newest state."""
                     async with asyncio.timeout(PATIENCE):
                         while True:
                             row = await other.store.conversation(talk.id)  # meanwhile it looks
@@ -250,7 +245,7 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                 await near.state("waiting_input")
                 await seen()
                 await talk.decide(wanted.payload.request_id, "deny")
-                await near.state("error")  # what is left is held
+                await near.state("error")  # the queue is held
                 await seen()
                 await say("question again", "plan")
                 again = await near.until(f.AssistantRequestInput)

@@ -1,4 +1,4 @@
-"""Where an agent may work is checked whenever one is started, however the conversation came in."""
+"""The working directory of an agent is checked at every start."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import Watcher, engine_on
 from turnwire.core.controls import McpStatus
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
@@ -21,7 +21,7 @@ def settings(*roots: Path) -> EngineSettings:
 
 
 async def failure(engine: Engine, cwd: Path | None) -> str:
-    """What a turn in this directory fails with."""
+    """Returns the error of a turn in this directory."""
     talk = await engine.create("demo", cwd=None if cwd is None else str(cwd))
     async with Watcher(talk) as seen:
         await talk.send("hello")
@@ -75,8 +75,8 @@ async def test_a_link_is_followed_again_at_every_start(tmp_path: Path) -> None:
         assert len(agent.starts) == 1
 
 
-async def test_one_without_a_directory_works_in_the_first_root(tmp_path: Path) -> None:
-    """As an imported conversation, whose own directory was not kept."""
+async def test_a_conversation_without_a_directory_works_in_the_first_root(tmp_path: Path) -> None:
+    """An imported conversation, for example, loses its directory."""
     agent = ScriptedAgent()
     async with engine_on(tmp_path / "db", agent=agent, settings=settings(tmp_path)) as engine:
         talk = await engine.create("demo")
@@ -96,7 +96,7 @@ async def test_without_roots_only_the_agents_own_directory_is_open(tmp_path: Pat
 
 
 async def test_an_engine_that_has_no_setting_opens_every_directory(tmp_path: Path) -> None:
-    """A program, and the command line, work where they are told to."""
+    """A program or the command line chooses the directory itself."""
     agent = ScriptedAgent()
     async with engine_on(tmp_path / "db", agent=agent) as engine:
         talk = await engine.create("demo", cwd="/etc")
@@ -106,7 +106,7 @@ async def test_an_engine_that_has_no_setting_opens_every_directory(tmp_path: Pat
 
 
 async def test_a_control_is_refused_as_well(tmp_path: Path) -> None:
-    """It would wake the agent up, which is a start like any other."""
+    """A control opens the agent, which is a start like any other."""
     agent = ScriptedAgent()
     agent.capabilities = AgentCapabilities(commands=["session.control"], controls=["mcp_status"])
     async with engine_on(tmp_path / "db", agent=agent, settings=settings(tmp_path)) as engine:

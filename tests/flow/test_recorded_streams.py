@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.said import all_messages, said_by_the_frames, shown_in
-from tests.streams import RECORDED, check_order, events_of, folded, recorded, rpc_of, ui_of
+from tests.helpers.recorded_streams import (
+    RECORDED,
+    check_order,
+    events_of,
+    folded,
+    recorded,
+    rpc_of,
+    ui_of,
+)
+from tests.helpers.shown_content import all_messages, said_by_the_frames, shown_in
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects import claude, rpc
 
@@ -23,7 +31,7 @@ def without_stream_events(lines: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
-def test_what_a_client_shows_is_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+def test_a_client_shows_the_content_of_the_finished_frames(path: Path, streamed: bool) -> None:
     lines = path.read_bytes().splitlines()
     fed = lines if streamed else without_stream_events(lines)
     view = folded(rpc_of(ui_of(events_of(fed))))
@@ -32,7 +40,7 @@ def test_what_a_client_shows_is_what_the_finished_frames_say(path: Path, streame
 
 
 @given(st.data())
-def test_no_stream_event_that_is_lost_or_doubled_changes_what_is_shown_in_the_end(
+def test_a_lost_or_repeated_stream_event_does_not_change_the_final_view(
     data: st.DataObject,
 ) -> None:
     lines = data.draw(st.sampled_from(RECORDED)).read_bytes().splitlines()
@@ -70,7 +78,7 @@ def _without_signature(block: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_things_taken_together_become_what_they_become_one_by_one(path: Path) -> None:
+def test_a_batch_of_events_gives_the_same_messages_as_single_events(path: Path) -> None:
     lines = [claude.decode(raw) for raw in path.read_bytes().splitlines()]
     adapter, ui_adapter, bridge = claude.ClaudeStreamAdapter(), UiStreamAdapter(), rpc.RpcBridge()
     together = claude.ClaudeStreamAdapter().feed_all(lines)
@@ -117,7 +125,7 @@ KEPT = [
 
 
 def stages(name: str) -> dict[str, str]:
-    """Each stage as JSON lines, without the agent's own messages, which are the input again."""
+    """Returns each stage as JSON lines, without the agent's own messages, which are the input."""
     events = events_of(recorded(name))
     ui_events = ui_of(events)
     return {
@@ -139,7 +147,7 @@ def _jsonl(things: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_every_stage_gives_what_is_written_beside_the_stream(
+def test_every_stage_gives_the_expected_output_of_the_recording(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     for stage, text in stages(name).items():

@@ -1,4 +1,4 @@
-"""Frames and what must come of them, as plain JSON: the same files for every language."""
+"""Frames and the expected view as plain JSON: the same files for every language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.streams import FIXTURES
+from tests.helpers.recorded_streams import FIXTURES
 from turnwire.core.view import View
 from turnwire.dialects import rpc
 from turnwire.dialects.v2.codec import decode

@@ -1,4 +1,4 @@
-"""Recorded streams as what a person sees: the same whichever way it came, and however often."""
+"""Recorded streams as views: the same through every protocol and after every reconnect."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.said import all_messages, check_ids, said_by_the_frames, said_in_v2, shown_in
-from tests.streams import RECORDED, events_of, rpc_of, ui_of
+from tests.helpers.recorded_streams import RECORDED, events_of, rpc_of, ui_of
+from tests.helpers.recorded_views import PAUSES, sent, v2_view
+from tests.helpers.shown_content import (
+    all_messages,
+    check_ids,
+    said_by_the_frames,
+    said_in_v2,
+    shown_in,
+)
 from turnwire.core.status import Totals
 from turnwire.core.view import View
 from turnwire.dialects import rpc
@@ -41,14 +48,9 @@ def new_session() -> Recording:
     return Recording("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=True)
 
 
-def sent(frames: Iterable[f.Frame], after: int = 0) -> list[Any]:
-    """The frames as a client reads them from its connection."""
-    return [decode(encode(frame).at(n)) for n, frame in enumerate(frames, after + 1)]
-
-
 @cache
 def v2_frames(path: Path, streamed: bool = True) -> list[Any]:
-    """What a client gets that is there from the start to the end, each piece by itself."""
+    """Returns the frames of a client that is connected from start to end, partial by partial."""
     session = new_session()
     frames = session.connect()
     for event in events_of(lines_of(path, streamed)):
@@ -61,13 +63,6 @@ def rpc_messages(path: Path, streamed: bool = True) -> list[RpcMessage]:
     bridge = RpcBridge(tool_progress="output_delta")
     messages = rpc_of(ui_of(events_of(lines_of(path, streamed))), bridge)
     return [rpc.decode(rpc.encode(message)) for message in messages]
-
-
-def v2_view(frames: Iterable[Any]) -> View:
-    reducer = ViewReducer()
-    for frame in frames:
-        reducer.apply(frame)
-    return reducer.view()
 
 
 def rpc_view(messages: Iterable[RpcMessage]) -> View:
@@ -86,12 +81,12 @@ def twice_running(things: Iterable[Any]) -> list[Any]:
     return [thing for thing in things for _ in range(2)]
 
 
-# --- what is shown is what was said -------------------------------------------------------------
+# --- the view has the content of the frames -----------------------------------------------------
 
 
 @every_stream
 @with_and_without_stream_events
-def test_a_v2_client_shows_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+def test_a_v2_client_shows_the_content_of_the_finished_frames(path: Path, streamed: bool) -> None:
     view = v2_view(v2_frames(path, streamed))
     assert shown_in(view) == said_in_v2(lines_of(path))
     assert not view.behind
@@ -100,7 +95,7 @@ def test_a_v2_client_shows_what_the_finished_frames_say(path: Path, streamed: bo
 
 @every_stream
 @with_and_without_stream_events
-def test_an_rpc_client_shows_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+def test_an_rpc_client_shows_the_content_of_the_finished_frames(path: Path, streamed: bool) -> None:
     view = rpc_view(rpc_messages(path, streamed))
     assert shown_in(view) == said_by_the_frames(lines_of(path))
     assert not any(message.streaming for message in all_messages(view))
@@ -115,11 +110,10 @@ def test_both_clients_show_the_same_messages_in_the_same_order(path: Path) -> No
 
 
 def results_of(path: Path) -> int:
-    """How often the agent said that it was done."""
+    """Returns the number of results of the agent."""
     return sum(isinstance(m, rpc.messages.RpcResultMessage) for m in rpc_messages(path))
 
 
-PAUSES = "10b_hook_defer"  # the turn waits for leave; the agent's process ends with a result
 DIES = "22e_kill_permission_resend"  # the agent's process ends in the middle of a turn
 
 
@@ -143,7 +137,7 @@ def test_a_turn_that_waits_has_not_ended_in_v2_though_its_process_has() -> None:
     assert len(over_rpc.turns) == results_of(path) == 1
 
 
-def test_a_turn_whose_agent_was_lost_ends_in_v2_though_nobody_said_so() -> None:
+def test_a_turn_whose_agent_was_lost_ends_in_v2_without_a_result() -> None:
     (path,) = (path for path in RECORDED if path.stem == DIES)
     v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
     (turn,) = v2.turns
@@ -156,7 +150,7 @@ def test_a_turn_whose_agent_was_lost_ends_in_v2_though_nobody_said_so() -> None:
 
 
 @every_stream
-def test_frames_that_come_again_change_nothing(path: Path) -> None:
+def test_repeated_frames_change_nothing(path: Path) -> None:
     frames = v2_frames(path)
     once = written(v2_view(frames))
     assert written(v2_view(twice_running(frames))) == once
@@ -164,7 +158,7 @@ def test_frames_that_come_again_change_nothing(path: Path) -> None:
 
 
 @every_stream
-def test_messages_that_come_again_change_nothing(path: Path) -> None:
+def test_repeated_messages_change_nothing(path: Path) -> None:
     messages = rpc_messages(path)
     once = written(rpc_view(messages))
     assert written(rpc_view(twice_running(messages))) == once
@@ -198,7 +192,7 @@ def resumed_everywhere(path: Path) -> Iterable[tuple[list[Any], list[Any]]]:
 
 
 @every_stream
-def test_a_client_that_comes_back_sees_what_it_would_have_seen(path: Path) -> None:
+def test_a_client_that_reconnects_has_the_same_view_as_without_a_break(path: Path) -> None:
     whole = written(v2_view(v2_frames(path)))
     places = 0
     for first, second in resumed_everywhere(path):
@@ -210,7 +204,7 @@ def test_a_client_that_comes_back_sees_what_it_would_have_seen(path: Path) -> No
 
 
 @every_stream
-def test_who_comes_last_sees_what_those_saw_who_were_there(path: Path) -> None:
+def test_a_late_client_has_the_same_view_as_an_early_one(path: Path) -> None:
     session = new_session()
     session.feed_all(events_of(lines_of(path)))
     session.finish()
@@ -245,7 +239,7 @@ def is_piece(frame: Any) -> bool:
 
 
 def cut_anew(frames: list[Any], data: st.DataObject) -> list[Any]:
-    """The same words in other pieces: each is parted at random, and numbered again."""
+    """Returns the same text in other pieces: each is cut at random and numbered again."""
     out: list[Any] = []
     numbers: dict[str, int] = {}
     for frame in frames:
@@ -264,7 +258,7 @@ def cut_anew(frames: list[Any], data: st.DataObject) -> list[Any]:
 
 
 @given(st.data())
-def test_any_cutting_shows_the_same_all_the_way(data: st.DataObject) -> None:
+def test_any_cuts_give_the_same_views(data: st.DataObject) -> None:
     frames = v2_frames(data.draw(st.sampled_from(RECORDED)))
     otherwise = iter(cut_anew(frames, data))
     one, other = ViewReducer(), ViewReducer()
@@ -279,7 +273,7 @@ def test_any_cutting_shows_the_same_all_the_way(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_no_piece_that_is_lost_changes_what_is_shown_in_the_end(data: st.DataObject) -> None:
+def test_a_lost_partial_does_not_change_the_final_view(data: st.DataObject) -> None:
     frames = v2_frames(data.draw(st.sampled_from(RECORDED)))
     pieces = [n for n, frame in enumerate(frames) if is_piece(frame)]
     lost = data.draw(st.sets(st.sampled_from(pieces), max_size=8)) if pieces else set()
@@ -295,7 +289,7 @@ MESSAGES = [message for path in SOME for message in rpc_messages(path)]
 
 
 def bent(frame: Any, data: st.DataObject) -> Any:
-    """A frame whose block is somewhere else, or of somebody else; as it is read, so perhaps unknown."""
+    """Returns a frame with another index or of another sub-agent, as it is read: perhaps unknown."""
     payload = frame.payload
     changes = {
         name: data.draw(values)

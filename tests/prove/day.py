@@ -1,9 +1,9 @@
-"""A day of conversations, in a process of its own that may be killed at any moment and begun again.
+"""A day of conversations in its own process, which may be killed at any moment and started again.
 
     python -m tests.prove.day FOLDER
 
 Four conversations at once: one with everything that an agent can do, one with a queue and stops, one
-with an agent in a process of its own, one with answers that grow for seconds. It ends when nothing is left to do, whatever came between.
+with an agent in its own process, one with answers that grow for seconds. The day ends when all of them are done.
 """
 
 from __future__ import annotations
@@ -11,29 +11,32 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tests.prove import broken, people
-from tests.prove.journal import Began, Ended, Journal, Lines, Recovered, read
-from tests.prove.people import Person, Screen, is_at_rest
-from tests.prove.witness import SERVER, WitnessAgent
+from tests.prove.helpers import broken_parts, users
+from tests.prove.helpers.day_store import address_in, open_rows
+from tests.prove.helpers.journal import Began, Ended, Journal, Lines, Recovered, read
+from tests.prove.helpers.users import Person, Screen, is_at_rest
+from tests.prove.helpers.witness_agent import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.process import plain_environment
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.crash_points import CrashPoint, on_reach
 from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.address import is_database
+from turnwire.stores.open_store import open_store
 
 ROOT = Path(__file__).parent.parent.parent
 LEASE = 3.0  # seconds; an agent in a process of its own ends before that
 SAVE_EVERY = 0.05  # seconds
 SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2, save_every=SAVE_EVERY)
-COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
+COUNTS = "counts.json"  # how often each crash point was passed, if requested
 RULES = {
     "work": Options(on_disconnect="continue"),
     "queue": Options(max_queue=4, interrupt_grace=0.2, disconnect_grace=0.1),
@@ -42,28 +45,18 @@ RULES = {
 }
 
 
-class DeafBus:
-    """Loses everything."""
-
-    def publish(self, conversation_id: str, message: Any) -> None:
-        pass
-
-    def subscribe(self, conversation_id: str, receive: Any) -> Any:
-        return lambda: None
-
-
 class Day:
-    """Everybody, and what they do."""
+    """All users of the day, and their actions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path = folder / "log.db"
+        self.address = address_in(folder)
         self.before: list[Lines] = read(folder / "journal")
         self.journal = Journal(folder / "journal")
         self.screens: list[Screen] = []
 
     def screen(self, name: str, talk: Talk) -> Screen:
-        screen = Screen(name, talk, self.path, self.journal, self.before)
+        screen = Screen(name, talk, self.rows, self.journal, self.before)
         self.screens.append(screen)
         return screen
 
@@ -72,7 +65,7 @@ class Day:
         paths = [os.environ.get("PYTHONPATH"), str(ROOT)]
         env = {**plain_environment(), "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
         env[SERVER] = str(os.getpid())
-        witness = "tests.prove.witness:WitnessAgent"
+        witness = "tests.prove.helpers.witness_agent:WitnessAgent"
         return {
             "local": WitnessAgent(journal, delay=0.0),
             "slow": WitnessAgent(journal, delay=0.01),
@@ -81,10 +74,20 @@ class Day:
         }
 
     async def run(self) -> None:
-        store = await SqliteStore.open(self.path)
+        if not is_database(self.address):
+            await self.run_on(self.address)
+            return
+        from tests.prove.helpers.lost_connections import losing_connections
+
+        async with losing_connections(self.address, self.journal) as address:
+            await self.run_on(address)
+
+    async def run_on(self, address: str) -> None:
+        store = await open_store(address)
+        self.rows = open_rows(self.address)
         began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY)
         self.journal.write(began)
-        elsewhere = Engine(store, {}, settings=SETTINGS, bus=DeafBus())
+        elsewhere = Engine(store, {}, settings=SETTINGS)
         async with Engine(store, self.agents(), settings=SETTINGS) as engine:
             recovering = asyncio.create_task(self.recover(engine))
             agents = {"work": "local", "queue": "deaf", "child": "child", "words": "slow"}
@@ -103,14 +106,15 @@ class Day:
             for talk in talks.values():
                 await self.newcomers(talk)
             for screen in self.screens:
-                await screen.close()
+                await screen.leave()
         await elsewhere.stop()
         await store.close()
+        self.rows.close()
         self.journal.write(Ended(pid=os.getpid()))
 
     async def recover(self, engine: Engine) -> None:
         """Until every conversation that a crash left is in the hands of this server."""
-        async with asyncio.timeout(people.PATIENCE):
+        async with asyncio.timeout(users.PATIENCE):
             while left := await engine.store.unsettled():
                 if all(name in engine.alive for name in left):
                     break
@@ -153,7 +157,7 @@ class Day:
         await ben.has_everything()
 
     async def queue(self, talk: Talk, eve: Screen) -> None:
-        """More messages than fit, which are moved, replaced and removed; another model; stops; nobody."""
+        """A full queue whose messages are moved, replaced and removed; another model; stops; no follower."""
         cat = self.screen("cat", talk)
         await cat.come()
         person = Person(talk, cat, self.journal)
@@ -177,8 +181,8 @@ class Day:
                 lambda: turn in cat.grew or turn in cat.ended or is_at_rest(cat), "a sign"
             )
         if turn is not None and turn not in cat.ended and not is_at_rest(cat):
-            await cat.leave()  # and with the last one who looks the turn stops
-            await eve.until(lambda: turn in eve.ended, "an end without anybody")
+            await cat.leave()  # with the last follower the turn stops
+            await eve.until(lambda: turn in eve.ended, "an end without followers")
             await cat.come()
         await person.rest()
         await cat.has_everything()
@@ -212,7 +216,7 @@ class Day:
         await fay.has_everything()
 
     async def newcomers(self, talk: Talk) -> None:
-        """Somebody new, and those whose copy is of another log, or longer than this one."""
+        """A new client, and clients whose copy is of another log or longer than this one."""
         new = self.screen(f"new {talk.id} {os.getpid()}", talk)
         await new.come()
         await new.has_everything()
@@ -222,13 +226,21 @@ class Day:
             await other.has_everything()
 
 
+def end_with_the_sweep() -> None:
+    """Ends this process when the sweep is gone: its server is gone, too, and is waited for in vain."""
+    os.read(0, 1)
+    os._exit(1)
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     if len(sys.argv) > 2:
-        broken.put_in(sys.argv[2])
+        broken_parts.put_in(sys.argv[2])
     counts: Counter[str] = Counter()
     if "count" in sys.argv[3:]:
         on_reach(lambda point: counts.update([point.name.lower()]))
+    if is_database(address_in(folder)):
+        threading.Thread(target=end_with_the_sweep, daemon=True).start()
     asyncio.run(Day(folder).run())
     if counts:
         every = {point.name.lower(): counts[point.name.lower()] for point in CrashPoint}

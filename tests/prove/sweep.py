@@ -1,12 +1,15 @@
-"""Runs a day, kills it somewhere, lets it be finished, and checks its history.
+"""Runs a day, kills it at some point, lets the next server finish it, and checks the history.
 
 python -m tests.prove.sweep [--each N] [--json]     die at every crash point, in N places each
 python -m tests.prove.sweep --kills N [--json]      kill it N times, at any moment
+python -m tests.prove.sweep --store postgres ...    the same on PostgreSQL, with cut connections, and
+                                                    PostgreSQL itself is restarted (--restarts N)
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import random
 import shutil
@@ -14,39 +17,53 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from tests.prove.day import COUNTS, ROOT
-from tests.prove.history import History
-from tests.prove.invariants import INVARIANTS, Violation, violations
-from tests.prove.journal import Failed, Journal, Killed, Left, Opened, read
+from tests.prove.helpers.day_store import STORES, StoreName, address_in, keep_address, points_of
+from tests.prove.helpers.figures import Figures, figures_of
+from tests.prove.helpers.history import History
+from tests.prove.helpers.invariants import INVARIANTS, Violation, violations
+from tests.prove.helpers.journal import Away, Failed, Journal, Killed, Left, Opened, read
 from turnwire.agents.guard import running
-from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
+from turnwire.crash_points import EXIT_CODE, VARIABLE
+from turnwire.stores.address import is_database
+
+if TYPE_CHECKING:
+    from tests.prove.helpers.databases import Databases
+    from tests.stores.postgres.server import HowToStop
 
 GONE = 10.0  # seconds that an agent's processes have to be gone after their server
 LONGEST = 300.0  # seconds of a day; only one that hangs takes so long
+BETWEEN = (1.0, 6.0)  # seconds between two restarts of the database
+HOW_TO_STOP: tuple[HowToStop, ...] = ("fast", "immediate")
 AT_ONCE = 3  # days on one processor: most of the time they wait
 
 
 class Run(Struct):
-    """One day, and what was wrong with it."""
+    """One day, and its violations."""
 
     name: str
     deaths: int
     reached: bool  # it died wherever it was meant to
     violations: list[Violation]
+    figures: Figures
     seconds: float
 
 
 class Plan(Struct, frozen=True):
-    """Where a day is killed: once for each of these, and then it is finished."""
+    """The points at which a day is killed, one after the other; then it is finished."""
 
     name: str
     deaths: tuple[str, ...] = ()  # crash points, or `kill:SECONDS`
@@ -65,26 +82,61 @@ def start(
             [sys.executable, "-m", "tests.prove.day", str(folder), part, *more],
             cwd=ROOT,
             env=env,
-            stdin=subprocess.DEVNULL,
+            # A day on a database ends when the sweep is gone, and so its end of the pipe.
+            stdin=subprocess.PIPE if is_database(address_in(folder)) else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
         )
 
 
-def run(plan: Plan) -> Run:
+@contextmanager
+def new_folder(databases: Databases | None) -> Iterator[Path]:
+    """Yields the folder of a day, with a database if there are some; both are removed afterwards."""
+    place = databases.folder if databases is not None else None
+    folder = Path(tempfile.mkdtemp(prefix="turnwire-prove-", dir=place))
+    try:
+        with databases.new_database() if databases is not None else nullcontext() as address:
+            if address is not None:
+                keep_address(folder, address)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(plan: Plan, databases: Databases | None = None) -> Run:
     """One plan, in a folder that is gone afterwards, unless something is wrong and PROVE_KEEP names
     a place for it.
     """
     began = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="turnwire-prove-"))
-    try:
+    with new_folder(databases) as folder:
         deaths = live(plan, folder)
-        found = violations(History.read(folder))
+        if databases is not None:
+            note_outages(folder, [line for line in databases.away if line.until > began])
+        history = History.read(folder)
+        found = violations(history)
         if found and os.environ.get("PROVE_KEEP"):
-            shutil.copytree(folder, Path(os.environ["PROVE_KEEP"], plan.name), dirs_exist_ok=True)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return Run(plan.name, deaths, deaths == len(plan.deaths), found, time.monotonic() - began)
+            keep(folder, Path(os.environ["PROVE_KEEP"], plan.name))
+    reached = deaths == len(plan.deaths)
+    return Run(plan.name, deaths, reached, found, figures_of(history), time.monotonic() - began)
+
+
+def note_outages(folder: Path, outages: Sequence[Away]) -> None:
+    """Writes into the journal of a day when its database was away."""
+    journal = Journal(folder / "journal")
+    for line in outages:
+        journal.write(line)
+    journal.close()
+
+
+def keep(folder: Path, place: Path) -> None:
+    """Copies the folder of a day; of a database, a file with the same rows."""
+    address = address_in(folder)
+    if is_database(address):
+        from turnwire.stores.postgres.backup import back_up
+
+        (folder / "address").unlink()
+        asyncio.run(back_up(address, str(folder / "log.db")))
+    shutil.copytree(folder, place, dirs_exist_ok=True)
 
 
 def live(plan: Plan, folder: Path) -> int:
@@ -103,6 +155,8 @@ def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
     except subprocess.TimeoutExpired:
         day.kill()
         code = day.wait()
+    if day.stdin is not None:
+        day.stdin.close()
     look_for_orphans(folder, journal)
     if code not in (0, EXIT_CODE, -signal.SIGKILL):
         said = (folder / "errors").read_text(errors="replace").strip().splitlines()
@@ -129,7 +183,7 @@ def die(folder: Path, journal: Journal, part: str, death: str) -> bool:
 
 
 def look_for_orphans(folder: Path, journal: Journal) -> None:
-    """No process of an agent may be there any more; one that is, is ended and written down."""
+    """Records and ends every process of an agent that is still running."""
     started = {
         tuple(p)
         for line in read(folder / "journal")
@@ -148,15 +202,19 @@ def look_for_orphans(folder: Path, journal: Journal) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def counts() -> dict[str, int]:
+def counts(databases: Databases | None = None) -> dict[str, int]:
     """How often a day without a death passes each point."""
-    folder = Path(tempfile.mkdtemp(prefix="turnwire-prove-"))
-    try:
-        if start(folder, "nothing", None, "count").wait(LONGEST):
+    with new_folder(databases) as folder:
+        with start(folder, "nothing", None, "count") as day:
+            code = day.wait(LONGEST)
+        if code:
             raise SystemExit((folder / "errors").read_text(errors="replace"))
-        return msgspec.json.decode((folder / COUNTS).read_bytes(), type=dict[str, int])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        passed = msgspec.json.decode((folder / COUNTS).read_bytes(), type=dict[str, int])
+        return {name: passed[name] for name in points_of(store_of(databases))}
+
+
+def store_of(databases: Databases | None) -> StoreName:
+    return "sqlite" if databases is None else "postgres"
 
 
 def places(passed: int, each: int) -> list[int]:
@@ -187,7 +245,7 @@ def plans(passed: dict[str, int], each: int) -> list[Plan]:
 
 
 def kills(number: int, choose: random.Random, *, at_most: float = 2.0, each: int = 5) -> list[Plan]:
-    """So many kills at any moment, some of one day each."""
+    """Returns plans with this many kills at random moments, several for each day."""
     found: list[Plan] = []
     while number > 0:
         deaths = tuple(f"kill:{choose.uniform(0.3, at_most):.3f}" for _ in range(min(each, number)))
@@ -196,20 +254,68 @@ def kills(number: int, choose: random.Random, *, at_most: float = 2.0, each: int
     return found
 
 
-def all_runs(wanted: Sequence[Plan], workers: int | None = None) -> Iterator[Run]:
-    """Several at once, as they come to their ends."""
+def all_runs(
+    wanted: Sequence[Plan], workers: int | None = None, databases: Databases | None = None
+) -> Iterator[Run]:
+    """Runs several days at once, and yields them as they end."""
     with ThreadPoolExecutor(workers or AT_ONCE * (os.cpu_count() or 1)) as pool:
-        for done in as_completed([pool.submit(run, plan) for plan in wanted]):
+        for done in as_completed([pool.submit(run, plan, databases) for plan in wanted]):
             yield done.result()
 
 
-def all_kills(number: int, seed: int, workers: int | None = None) -> Iterator[Run]:
-    """Days until so many kills were in time: a day may be over before its kill."""
+def all_kills(
+    number: int, seed: int, workers: int | None = None, databases: Databases | None = None
+) -> Iterator[Run]:
+    """Runs days until this many kills were in time: a day may end before its kill."""
     choose = random.Random(seed)
     while number > 0:
-        for done in all_runs(kills(number, choose), workers):
+        for done in all_runs(kills(number, choose), workers, databases):
             number -= done.deaths
             yield done
+
+
+class Restarts:
+    """Restarts the database every few seconds while days run: in order, or as in a crash."""
+
+    def __init__(self, databases: Databases | None, wanted: int, seed: int) -> None:
+        self.done: Counter[HowToStop] = Counter()
+        self._databases = databases
+        self._wanted = wanted if databases is not None else 0
+        self._choose = random.Random(seed)
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    @property
+    def are_done(self) -> bool:
+        return self.done.total() >= self._wanted
+
+    @property
+    def longest(self) -> float:
+        """Returns the seconds of the longest one."""
+        away = self._databases.away if self._databases is not None else []
+        return round(max((line.until - line.at for line in away), default=0.0), 1)
+
+    def __enter__(self) -> Restarts:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self.are_done and not self._is_over.wait(self._choose.uniform(*BETWEEN)):
+            how = self._choose.choice(HOW_TO_STOP)
+            assert self._databases is not None
+            self._databases.restart(how)
+            self.done[how] += 1
+
+
+def more_kills(restarts: Restarts, seed: int, databases: Databases | None) -> Iterator[Run]:
+    """Runs days that are killed until the last restart, so that each has a load."""
+    while not restarts.are_done:
+        seed += 1
+        yield from all_kills(AT_ONCE, seed, databases=databases)
 
 
 # --- telling it -----------------------------------------------------------------------------------
@@ -220,31 +326,54 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=6, help="places of each point (6)")
     parser.add_argument("--kills", type=int, default=0, help="kill it so many times instead")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills (1)")
+    parser.add_argument("--restarts", type=int, default=50, help="of PostgreSQL meanwhile (50)")
     parser.add_argument("--json", action="store_true", help="the result as JSON")
+    parser.add_argument("--store", choices=STORES, default="sqlite", help="of the day (sqlite)")
     options = parser.parse_args()
+    if options.store == "sqlite":
+        return sweep(options, None)
+    from tests.prove.helpers.databases import Databases
+
+    with Databases() as databases:
+        return sweep(options, databases)
+
+
+def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
+    """Runs all days, and prints what was found. Returns the exit code."""
     began = time.monotonic()
+    known = len(points_of(store_of(databases)))
     points, wanted = 0, options.kills
     if options.kills:
-        days = all_kills(options.kills, options.seed)
+        days = all_kills(options.kills, options.seed, databases=databases)
     else:
-        passed = counts()
+        passed = counts(databases)
         points = sum(bool(count) for count in passed.values())
         planned = plans(passed, options.each)
-        wanted, days = sum(len(plan.deaths) for plan in planned), all_runs(planned)
+        wanted = sum(len(plan.deaths) for plan in planned)
+        days = all_runs(planned, databases=databases)
     done: list[Run] = []
     wrong: list[tuple[str, Violation]] = []
-    for finished in days:
-        done.append(finished)
-        for violation in finished.violations:
-            wrong.append((finished.name, violation))
-            print(f"\r{finished.name}: {violation.invariant}: {violation.message}", file=sys.stderr)
-        _progress(len(done), sum(each.deaths for each in done), wanted, len(wrong))
+    figures = Figures()
+    deaths = 0
+    with Restarts(databases, options.restarts, options.seed) as restarts:
+        for finished in chain(days, more_kills(restarts, options.seed, databases)):
+            done.append(finished)
+            figures.add(finished.figures)
+            deaths += finished.deaths
+            for violation in finished.violations:
+                wrong.append((finished.name, violation))
+                said = f"{finished.name}: {violation.invariant}: {violation.message}"
+                print(f"\r{said}", file=sys.stderr)
+            _progress(len(done), deaths, wanted, len(wrong))
     result = {
         "points": points,
-        "points_known": len(CrashPoint),
+        "points_known": known,
         "runs": len(done),
         "reached": sum(each.reached for each in done),
-        "deaths": sum(each.deaths for each in done),
+        "deaths": deaths,
+        "restarts": dict(restarts.done),
+        "longest_restart": restarts.longest,
+        **msgspec.to_builtins(figures),
         "violations": len(wrong),
         "by_invariant": {
             name: sum(violation.invariant == name for _, violation in wrong) for name in INVARIANTS
@@ -255,7 +384,8 @@ def main() -> int:
         print(msgspec.json.encode(result).decode())
     else:
         _table(result)
-    return 1 if wrong or (not options.kills and points < len(CrashPoint)) else 0
+    is_wrong = wrong or figures.lost or figures.doubled or figures.unsettled
+    return 1 if is_wrong or (not options.kills and points < known) else 0
 
 
 def _progress(days: int, deaths: int, wanted: int, wrong: int) -> None:
@@ -270,7 +400,19 @@ def _table(result: dict[str, object]) -> None:
     if result["points"]:
         print(f"{'crash points':<26}{result['points']} of {result['points_known']}")
     print(f"{'days':<26}{result['runs']}, of which {result['reached']} died where they should")
-    print(f"{'deaths':<26}{result['deaths']}")
+    print(f"{'kills of the server':<26}{result['deaths']}")
+    restarts = result["restarts"]
+    assert isinstance(restarts, dict)
+    if restarts:
+        kinds = ", ".join(f"{count} {how}" for how, count in sorted(restarts.items()))
+        print(f"{'restarts of PostgreSQL':<26}{sum(restarts.values())} ({kinds})")
+        print(f"{'  longest, in seconds':<26}{result['longest_restart']}")
+    print(f"{'acknowledged inputs':<26}{result['acknowledged']}")
+    print(f"{'  lost':<26}{result['lost']}")
+    print(f"{'  doubled':<26}{result['doubled']}")
+    if restarts:
+        print(f"{'commits in doubt':<26}{result['in_doubt']}")
+        print(f"{'  not settled':<26}{result['unsettled']}")
     by = result["by_invariant"]
     assert isinstance(by, dict)
     for name, count in by.items():

@@ -1,4 +1,4 @@
-"""Every commit, publish, spawn and call of an agent has a crash point before it and one behind it."""
+"""Every commit, publish, spawn and call of an agent has a crash point before and after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ ELSEWHERE = {"agents/guard.py", "agents/run_child.py"}
 MODULES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(ROOT.rglob("*.py"))
-    if path.relative_to(ROOT).parts[0] not in ("core", "dialects", "testing")
+    # A bus only carries, and may lose everything: its callers name the places.
+    if path.relative_to(ROOT).parts[0] not in ("bus", "core", "dialects", "testing")
 }
 COMMAND_LINE = ("cli/", "agents/claude/sessions/importer.py")
 SPAWNS = {
@@ -34,7 +35,7 @@ SPAWNS = {
 
 
 def methods_of(*ports: type) -> set[str]:
-    """The calls of a port that are waited for: those that do something."""
+    """Returns the awaited calls of a port, which have effects."""
     return {
         name
         for port in ports
@@ -43,13 +44,16 @@ def methods_of(*ports: type) -> set[str]:
     }
 
 
-# What only reads, and what is no step of a conversation: the points of the file stand around that.
+# Calls that only read or are no step of a conversation: the crash points of the file cover them.
 READS = {
     *(
         "conversation",
         "conversations",
         "unsettled",
         "abandoned",
+        "overdue",
+        "owned",
+        "nodes",
         "entries",
         "turns",
         "receipt",
@@ -62,6 +66,8 @@ READS = {
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
 BESIDE |= {
     "check_writable",
+    "shared_secret",
+    "deadlines_done",
     "reserve",
     "add_token",
     "revoke_token",
@@ -72,6 +78,11 @@ BESIDE |= {
 }
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)
+# Calls by which the store on PostgreSQL writes, or finds out what was written.
+OF_A_LANE = {
+    *("connection.fetch(statement_for", "save_all(connection", "job.run(connection"),
+    *("doubt.settle(", "doubt.has_committed("),
+}
 
 
 def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
@@ -79,6 +90,8 @@ def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
 
     What the command line itself has a store write, an import too, the points of the file stand around.
     """
+    if ast.unparse(call).startswith(tuple(OF_A_LANE)):
+        return True
     if not isinstance(call.func, ast.Attribute):
         return isinstance(call.func, ast.Name) and call.func.id in SPAWNS
     name, whose = call.func.attr, ast.unparse(call.func.value).rpartition(".")[2]
@@ -94,7 +107,7 @@ def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
 
 
 def point_of(call: ast.Call) -> str | None:
-    """The point that this call reaches, if it is one."""
+    """Returns the crash point of this call, or None."""
     if isinstance(call.func, ast.Name) and call.func.id == "reach":
         assert isinstance(call.args[0], ast.Attribute), "a point is named where it is reached"
         return call.args[0].attr
@@ -102,7 +115,7 @@ def point_of(call: ast.Call) -> str | None:
 
 
 def calls(function: ast.AST) -> list[ast.Call]:
-    """The calls of a function in their order, without those of the functions in it."""
+    """Returns the calls of a function in order, without those of inner functions."""
     found: list[ast.Call] = []
     todo = list(ast.iter_child_nodes(function))
     while todo:
@@ -122,7 +135,7 @@ def functions(module: ast.AST) -> Iterator[ast.AST]:
 
 
 def unnamed(module: ast.AST, *, stores: bool = True) -> list[str]:
-    """Each call that needs a point and has none before or behind it."""
+    """Returns each call that lacks a crash point before or after it."""
     found: list[str] = []
     for function in functions(module):
         told = [(call, point_of(call)) for call in calls(function)]
@@ -151,18 +164,20 @@ def test_no_commit_publish_spawn_or_call_of_an_agent_is_without_a_name(name: str
         "async def f(self):\n    reach(CrashPoint.A)\n    await session.prompt(x)\n"
         "    await session.interrupt()\n    reach(CrashPoint.B)",
         "def f(db):\n    db.execute('COMMIT')",
+        "async def f(connection, tables):\n    await connection.fetch(statement_for(tables))",
+        "async def f():\n    reach(CrashPoint.A)\n    await doubt.settle(connection, jobs)",
     ],
 )
-def test_one_that_is_missing_is_noticed(code: str) -> None:
+def test_a_missing_crash_point_is_noticed(code: str) -> None:
     assert unnamed(ast.parse(code))
 
 
 def test_the_calls_that_need_points_are_those_of_the_ports() -> None:
-    assert {"commit", "create", "claim", "renew", "release"} <= OF_A_STORE
+    assert {"commit", "create", "claim", "join", "renew_node", "release", "leave"} <= OF_A_STORE
     assert {"open", "prompt", "deliver", "interrupt", "close"} <= OF_AN_AGENT
 
 
-def test_every_point_is_reached_somewhere_and_stands_for_one_place_or_kind_of_place() -> None:
+def test_every_crash_point_is_used_for_one_call_or_kind_of_call() -> None:
     reached = Counter(
         point
         for module in MODULES.values()
@@ -173,7 +188,7 @@ def test_every_point_is_reached_somewhere_and_stands_for_one_place_or_kind_of_pl
     assert reached.keys() == CrashPoint.__members__.keys()
 
 
-def test_no_two_points_are_told_in_the_same_words() -> None:
+def test_no_two_crash_points_have_the_same_description() -> None:
     assert len(list(CrashPoint)) == len(CrashPoint.__members__)
 
 
@@ -214,7 +229,7 @@ def test_the_variable_ends_the_process_at_the_passing_it_names(
 
 
 @pytest.mark.parametrize("said", ["nowhere", "hints:x", "hints:0", "hints:-1", ":1", "HINTS:1"])
-def test_a_name_that_there_is_not_is_told_at_the_start(said: str) -> None:
+def test_an_unknown_crash_point_is_refused_at_the_start(said: str) -> None:
     ended = run(said, REACHES)
     assert ended.returncode == 1
     assert not ended.stdout
@@ -222,7 +237,7 @@ def test_a_name_that_there_is_not_is_told_at_the_start(said: str) -> None:
     assert "step_written" in ended.stderr
 
 
-def test_the_command_line_tells_it_in_a_line(
+def test_the_command_line_reports_an_unknown_crash_point_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TURNWIRE_DATA_DIR", str(tmp_path))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.prove.invariants import INVARIANTS
+from tests.prove.helpers.databases import Databases
+from tests.prove.helpers.invariants import INVARIANTS
 from tests.prove.sweep import Plan, all_runs
 
-# Which part breaks what, and where the day has to die for it to show.
+# The invariant that each part breaks, and the crash point at which it shows.
 BROKEN = {
     "persist before publish": Plan("1", part="tells_before_it_writes"),
     "dense": Plan("2", part="loses_an_entry"),
@@ -38,6 +39,16 @@ def test_a_part_that_breaks_an_invariant_is_found_under_its_name(names: list[str
         assert name in {violation.invariant for violation in run.violations}, run
 
 
-def test_every_invariant_has_a_part_that_breaks_it() -> None:
+def test_a_part_of_the_store_that_is_broken_is_found_on_postgres_too() -> None:
+    names = ["persist before publish", "dense", "asked once", "what was shown stays"]
+    with Databases() as databases:
+        wanted = [BROKEN[name] for name in names]
+        found = {run.name: run for run in all_runs(wanted, len(wanted), databases)}
+    for name in names:
+        run = found[BROKEN[name].name]
+        assert name in {violation.invariant for violation in run.violations}, run
+
+
+def test_every_invariant_has_a_broken_part() -> None:
     # Two writers take two servers: tests/prove/test_faults.py.
     assert list(INVARIANTS) == [*list(BROKEN)[:8], "one writer", *list(BROKEN)[8:]]

@@ -1,4 +1,4 @@
-"""The journal of a day: a process that is killed in the middle of a line spoils no other line."""
+"""The journal: a process that is killed while writing a line damages no other line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.prove import journal as j
+from tests.prove.helpers import journal as j
 
 
 def test_half_a_line_counts_as_not_written_and_the_next_one_is_read(tmp_path: Path) -> None:

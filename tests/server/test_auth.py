@@ -1,4 +1,4 @@
-"""Auth: who sent a request, by a token, a ticket, a page's two halves, or the application."""
+"""Authentication by a token, a ticket, a cookie with its page key, or the application."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bearer(token: str) -> tuple[str, str]:
 
 
 class Door:
-    """The real keys on a real store, and who comes in with them."""
+    """The real keys on a real store, with an authentication for them."""
 
     def __init__(self, keys: Keys, authenticate: Authenticate | None) -> None:
         self.keys = keys
@@ -56,7 +56,7 @@ class Door:
         return refused.value
 
     async def said(self, scope: Scope) -> str | None:
-        """The user who is let in, or the code of the refusal."""
+        """Returns the authenticated user, or the code of the refusal."""
         try:
             return (await self.who(scope)).user
         except Refused as refused:
@@ -84,7 +84,7 @@ ANN = Who("ann", "user:ann")
 # --- tokens ---------------------------------------------------------------------------------------
 
 
-async def test_a_token_in_a_header_says_who_is_there(tmp_path: Path) -> None:
+async def test_a_token_in_a_header_identifies_the_user(tmp_path: Path) -> None:
     async with door(tmp_path) as at:
         secret, token = await at.keys.make("laptop", "ann")
         for given in (bearer(secret), ("authorization", f"BEARER   {secret} ")):
@@ -109,7 +109,7 @@ async def test_a_program_needs_no_origin_but_a_page_has_to_be_ours(tmp_path: Pat
             assert await at.said(socket(given, *origin)) == said
 
 
-async def test_what_is_no_token_opens_nothing(tmp_path: Path) -> None:
+async def test_an_invalid_token_opens_nothing(tmp_path: Path) -> None:
     async with door(tmp_path) as at:
         secret, _ = await at.keys.make("laptop", "ann")
         cookie, key = await at.page(ANN)
@@ -188,7 +188,7 @@ def test_the_name_of_the_header_is_a_part_of_the_protocol() -> None:
     assert PAGE_HEADER == "X-Turnwire-Page"
 
 
-async def test_a_cookie_without_its_key_is_told_what_is_missing(tmp_path: Path) -> None:
+async def test_a_cookie_without_its_page_key_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with door(tmp_path) as at:
         cookie, key = await at.page(ANN)
         usual = ERRORS["UNAUTHORIZED"].meaning
@@ -270,7 +270,7 @@ async def test_a_key_of_ours_comes_before_the_application(tmp_path: Path) -> Non
         assert await at.said(http(*page, carl)) == "carl"
 
 
-async def test_where_a_browser_adds_a_key_by_itself_the_page_has_to_be_ours(
+async def test_a_cookie_counts_only_on_a_page_of_the_server(
     tmp_path: Path,
 ) -> None:
     async with door(tmp_path, by_header) as at:

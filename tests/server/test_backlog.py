@@ -1,4 +1,4 @@
-"""What one client, and all clients together, may hold: large frames, slow readers, and how they end."""
+"""The backlog of one client and of all clients: large frames, slow readers, and their end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from tests.server.clients import PATIENCE
-from tests.server.serving import Serving, serving
-from tests.server.stalled import stalled
-from tests.server.test_slow import Listener, listening, until
+from tests.server.helpers.listening_client import Listener, listening, until
+from tests.server.helpers.servers import Serving, serving
+from tests.server.helpers.stalled_client import stalled
+from tests.server.helpers.v2_client import PATIENCE
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.pieces import LARGE
 from turnwire.dialects.rpc.projector import Line
@@ -58,7 +58,7 @@ async def a_slow_one(server: Serving, name: str) -> tuple[Client, socket.socket]
 
 
 async def read_again(client: Client, sock: socket.socket) -> bytes:
-    """What comes then, until the close frame, or the end without one."""
+    """Returns the bytes up to the close frame or the end of the connection."""
     line = wire_of(client).transport.get_extra_info("socket")
     for end, name in ((line, socket.SO_SNDBUF), (sock, socket.SO_RCVBUF)):
         end.setsockopt(socket.SOL_SOCKET, name, 1 << 20)  # else it takes long
@@ -72,7 +72,7 @@ async def read_again(client: Client, sock: socket.socket) -> bytes:
     return bytes(raw)
 
 
-def test_a_slow_reader_that_reads_again_is_told_4001(tmp_path: Path) -> None:
+def test_a_slow_reader_that_reads_again_gets_4001(tmp_path: Path) -> None:
     agent = DemoAgent(delay=0, flood=40, flood_seconds=0.5)
 
     async def run() -> None:
@@ -89,13 +89,13 @@ def test_a_slow_reader_that_reads_again_is_told_4001(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_slow_reader_is_told_4001_in_the_middle_of_a_large_frame(tmp_path: Path) -> None:
+def test_a_slow_reader_gets_4001_in_the_middle_of_a_large_frame(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path, ping_seconds=600) as server:
             slow, sock = await a_slow_one(server, await server.begin())
             slow.outlet.put(a_frame(HUGE))
             for _ in range(3):
-                slow.outlet.put(a_frame(1_000_000))  # beyond what may wait
+                slow.outlet.put(a_frame(1_000_000))  # beyond the limit of the backlog
             async with asyncio.timeout(PATIENCE):
                 await slow.gone.wait()
             raw = await read_again(slow, sock)
@@ -158,8 +158,8 @@ def test_the_pieces_of_a_large_frame_are_its_bytes() -> None:
     assert views[-1].obj is line.written, "no client has a copy of its own"
 
 
-def test_all_clients_together_hold_no_more_than_is_allowed(tmp_path: Path) -> None:
-    """Those for whom most waits are cut off; a frame that waits for several counts once."""
+def test_all_clients_together_hold_no_more_than_the_limit(tmp_path: Path) -> None:
+    """The clients with the largest backlog are disconnected; a shared frame counts once."""
 
     async def run() -> None:
         most = 3 * HUGE
@@ -186,7 +186,7 @@ def test_all_clients_together_hold_no_more_than_is_allowed(tmp_path: Path) -> No
 
 
 class CountedOutlet:
-    """An outlet that counts how often it is asked what waits in it."""
+    """An outlet that counts how often its backlog is read."""
 
     asked = 0
 
@@ -206,7 +206,7 @@ class CountedOutlet:
         self.sent = None
 
 
-def test_to_find_the_slowest_readers_each_client_is_asked_once() -> None:
+def test_the_search_for_the_slowest_readers_asks_each_client_once() -> None:
     clients = 400
     backlog = Backlog(most=100_000)
     outlets = [CountedOutlet(backlog, 1_000 + number) for number in range(clients)]

@@ -1,76 +1,19 @@
-"""What is asked of an agent beside the talk, over every door of a real server."""
+"""Controls of an agent over every interface of a real server."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server import rpc_clients
-from tests.server.scenes import Able, check_error, play
-from tests.server.serving import Serving
-from turnwire.agents.demo import DemoAgent
-from turnwire.agents.demo.agent import DemoSession
+from tests.server.helpers import rpc_client as rpc_clients
+from tests.server.helpers.frame_checks import check_error, play
+from tests.server.helpers.obliging_agent import FILES, Obliging
+from tests.server.helpers.servers import Serving
 from turnwire.client import ClientConversation
 from turnwire.core import controls as c
-from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.ports import AgentCapabilities, AgentGone, SessionStart
-
-FILES = c.McpServer("files", "connected", tools=["read"])
-
-
-class Obliging(DemoAgent):
-    """Does whatever is asked of it, but for what hangs, breaks or is not there."""
-
-    capabilities = AgentCapabilities(
-        commands=[
-            *Able.capabilities.commands,
-            "session.set_max_thinking_tokens",
-            "session.control",
-        ],
-        models=["default", "m-1"],
-        permission_modes=["default", "plan"],
-        controls=[name for name in c.CONTROLS if name != "commands"],
-        questions_survive=True,
-    )
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.asked: list[c.Control] = []
-        self.go_on = asyncio.Event()
-
-    async def open(self, start: SessionStart) -> DemoSession:
-        session = await super().open(start)
-        session.control = self.control  # type: ignore[method-assign]
-        return session
-
-    async def control(self, control: c.Control) -> c.ControlResult:
-        self.asked.append(control)
-        match control:
-            case c.RewindFiles(dry_run=dry_run):
-                return c.Rewound(["a.txt"], [] if dry_run else ["b.txt"])
-            case c.McpStatus():
-                return c.McpServers([FILES])
-            case c.McpReconnect(server="slow"):
-                await self.go_on.wait()
-                return c.Done()
-            case c.McpReconnect(server="broken"):
-                raise ZeroDivisionError
-            case c.McpReconnect(server="gone"):
-                raise AgentGone("It has left.")
-            case c.McpReconnect(server="files"):
-                return c.Done()
-            case c.McpReconnect(server=server):
-                raise Refused("INVALID_PAYLOAD", f"There is no server {server!r}.")
-            case c.ContextUsage():
-                return c.ContextUsed(10, 100, 10.0, "m-1", [c.ContextPart("Words", 10)])
-            case c.ListModels():
-                return c.Models([c.Model("m-1", "The first")])
-            case _:
-                return c.Done()
 
 
 def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Path) -> None:
@@ -141,11 +84,11 @@ def test_work_of_the_demo_in_the_background_is_stopped_and_nothing_is_reported(
             await client.end_of(1)
             state = await client.until("session.state", lambda f: "background_tasks" in str(f))
             [task] = state["payload"]["background_tasks"]
-            wish = {"control": "stop_task", "task_id": "nobody"}
+            wish = {"control": "stop_task", "task_id": "missing"}
             await client.send("session.control", "no", **wish)
             error = (await client.answer("no"))["payload"]
             check_error(error, "INVALID_PAYLOAD")
-            assert error["message"] == "There is no background task 'nobody'."
+            assert error["message"] == "There is no background task 'missing'."
             await client.send("session.control", "c-1", **{**wish, "task_id": task["task_id"]})
             assert (await client.answer("c-1"))["payload"]["result"] == {"control": "done"}
             await client.say("hello", "m-2")
@@ -159,7 +102,7 @@ def test_work_of_the_demo_in_the_background_is_stopped_and_nothing_is_reported(
     play(tmp_path, scene)
 
 
-def test_over_rpc(tmp_path: Path) -> None:
+def test_controls_work_over_rpc(tmp_path: Path) -> None:
     agent = Obliging(delay=0)
 
     async def scene(server: Serving) -> None:
@@ -190,7 +133,7 @@ def test_over_rpc(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": agent})
 
 
-def test_over_http_and_with_the_python_client(tmp_path: Path) -> None:
+def test_controls_work_over_http_and_with_the_python_client(tmp_path: Path) -> None:
     agent = Obliging(delay=0)
 
     async def scene(server: Serving) -> None:
@@ -230,7 +173,9 @@ def test_over_http_and_with_the_python_client(tmp_path: Path) -> None:
     "wrong",
     [{"title": " "}, {"permission_mode": "wild"}, {"max_thinking_tokens": -1}, {"model": "m-9"}],
 )
-def test_of_several_changes_all_are_made_or_none(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_several_changes_are_made_together_or_not_at_all(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin()
         here = f"/api/conversations/{name}"

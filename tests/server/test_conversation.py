@@ -1,4 +1,4 @@
-"""A conversation over a real WebSocket: what a client sees is what the page promises."""
+"""A conversation over a real WebSocket has the frames that the page documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.serving import Process, process, serving
+from tests.server.helpers.servers import Process, process, serving
 
 
 def test_a_question_and_its_answer(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_question_and_its_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["hello", "everything", "tool plan subagent", "error"])
-def test_what_the_demo_shows_breaks_no_rule(tmp_path: Path, prompt: str) -> None:
+def test_the_scenes_of_the_demo_break_no_rule(tmp_path: Path, prompt: str) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server, server.client(await server.begin()) as client:
             await client.say(prompt, "m-1")

@@ -1,4 +1,4 @@
-"""Where servers are found, of which several may run on the same data."""
+"""Discovery of servers, of which several may run on the same data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.owner_names import pid_that_has_ended
-from tests.server.serving import free_port, process
+from tests.helpers.owner_names import pid_that_has_ended
+from tests.server.helpers.servers import free_port, process
 from turnwire.server.discovery import (
     ServerPlace,
     find_last_port,
@@ -65,7 +65,7 @@ def test_a_server_whose_pid_cannot_be_seen_from_here_stays_known(tmp_path: Path)
         assert found.url == url
 
 
-def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_the_next_server_removes_the_files_of_a_killed_one(tmp_path: Path) -> None:
     with process(tmp_path) as server:
         (left,) = tmp_path.glob("server.*.json")
         server.kill()
@@ -77,7 +77,7 @@ def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> Non
         assert find_server(tmp_path) is None, "no server listens there"
 
 
-def test_of_a_server_of_an_older_version_the_pid_tells_whether_it_runs(tmp_path: Path) -> None:
+def test_the_pid_tells_whether_a_server_of_an_older_version_runs(tmp_path: Path) -> None:
     for pid in (os.getppid(), pid_that_has_ended()):
         place = {"url": NOWHERE, "pid": pid}
         (tmp_path / f"server.{pid}.json").write_text(json.dumps(place))
@@ -93,7 +93,7 @@ def port_of(url: str) -> int:
     return int(url.rpartition(":")[2])
 
 
-def test_a_server_comes_back_at_the_port_of_the_last_one(tmp_path: Path) -> None:
+def test_a_server_starts_again_on_the_port_of_the_last_one(tmp_path: Path) -> None:
     port = free_port()
     with process(tmp_path, port=port) as chosen:
         assert chosen.stop() == 0
@@ -105,7 +105,7 @@ def test_a_server_comes_back_at_the_port_of_the_last_one(tmp_path: Path) -> None
         assert port_of(after_a_crash.url) == port
 
 
-def test_if_that_port_is_taken_another_is_told_and_the_next_start_has_it_again(
+def test_a_taken_port_is_replaced_once_and_used_again_at_the_next_start(
     tmp_path: Path,
 ) -> None:
     port = free_port()

@@ -1,4 +1,4 @@
-"""Every error code that the page of the protocol names can happen, and does, on a real socket."""
+"""Every documented error code can be caused on a real socket."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.server.raw import upgrade
-from tests.server.scenes import Away, Broken, Costly, check_error, play
-from tests.server.serving import ROOT, Serving
-from tests.server.stalled import stalled
+from tests.server.helpers.frame_checks import Away, Broken, Costly, check_error, play
+from tests.server.helpers.raw_http import upgrade
+from tests.server.helpers.servers import ROOT, Serving
+from tests.server.helpers.stalled_client import stalled
 from turnwire.core.error_codes import ERRORS
 
 Error = dict[str, Any]
 Provoke = Callable[[Serving], Awaitable[Error]]
 
-PAGE = (ROOT / "docs/protocol/v2.md").read_text("utf-8")
+PAGE = (ROOT / "docs/reference/protocol/v2.md").read_text("utf-8")
 ON_THE_PAGE = sorted(set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", PAGE, re.MULTILINE)))
 LONG = 2_000  # bytes of a frame, where that is too many
 
@@ -29,7 +29,7 @@ LONG = 2_000  # bytes of a frame, where that is too many
 
 
 async def connect(server: Serving, query: str = "protocol=v2", **other: str) -> Error:
-    """What is said to somebody who connects with this."""
+    """Returns the error of a connection with these parameters."""
     given = {"host": server.url[7:], "bearer": server.token, "name": "", **other}
     headers = [("Host", given["host"]), ("Authorization", f"Bearer {given['bearer']}")]
     name = given["name"] or await server.begin()
@@ -44,7 +44,7 @@ async def no_protocol(server: Serving) -> Error:
 
 
 async def a_wrong_token(server: Serving) -> Error:
-    return await connect(server, bearer="tw_nobodys")
+    return await connect(server, bearer="tw_missing")
 
 
 async def another_name(server: Serving) -> Error:
@@ -52,7 +52,7 @@ async def another_name(server: Serving) -> Error:
 
 
 async def no_conversation(server: Serving) -> Error:
-    return await connect(server, name="nobodys")
+    return await connect(server, name="missing")
 
 
 # --- in the middle --------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def raw(text: str) -> Provoke:
 
 
 def frames(*sent: tuple[str, Mapping[str, Any]], after: str | None = None) -> Provoke:
-    """One frame after the other, all under one id. What the last one is told."""
+    """Sends the frames with one id. Returns the answer to the last one."""
 
     async def provoke(server: Serving) -> Error:
         async with server.client(await server.begin()) as client:
@@ -121,7 +121,7 @@ def frames(*sent: tuple[str, Mapping[str, Any]], after: str | None = None) -> Pr
 
 
 def an_answer(ends_with: str | None, *, again: bool = False, text: str = "Blue") -> Provoke:
-    """To a question that has ended in some way, or has not."""
+    """Sends an answer to a question that has ended in some way, or is open."""
 
     async def provoke(server: Serving) -> Error:
         async with server.client(await server.begin()) as client:
@@ -202,7 +202,7 @@ async def a_defect(server: Serving) -> Error:
 
 
 MESSAGE = ("user.message", {"content": "hello"})
-ANSWER = ("user.input_response", {"question_id": "nobodys", "answer": "a"})
+ANSWER = ("user.input_response", {"question_id": "missing", "answer": "a"})
 
 PROVOKED: dict[str, tuple[Provoke, dict[str, Any]]] = {
     "CHAT_PROTOCOL_DISABLED": (connect, {"protocol_v2": False}),
@@ -243,7 +243,7 @@ PROVOKED: dict[str, tuple[Provoke, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("code", ON_THE_PAGE)
-def test_what_the_page_names_happens(tmp_path: Path, code: str) -> None:
+def test_each_error_code_of_the_page_can_be_caused(tmp_path: Path, code: str) -> None:
     provoke, settings = PROVOKED[code]
 
     async def scene(server: Serving) -> None:

@@ -16,7 +16,7 @@ from turnwire.server.sockets.frame_id import id_in
         ('{"text": "\\ud83d", "id": "a"}', "a"),
         ('{"id": "a", "text": "\\uD83D"}', "a"),
         ('{"id": "a", "text": "\\ud83d \\\\ud"}', "a"),
-        # What could only be guessed is not said.
+        # An uncertain id is not returned.
         ('{"id": "\\ud83d"}', None),
         ('{"id": "\\ud83d\\ude42", "text": "\\ud83d"}', None),
         ('{"other": "a"}', None),
@@ -33,7 +33,7 @@ def test_the_id_is_found_where_it_is_certain(text: str, found: str | None) -> No
     assert id_in(text, "id") == found
 
 
-def test_each_language_has_its_own_name_for_it() -> None:
+def test_each_protocol_has_its_own_field_for_the_frame_id() -> None:
     text = '{"id": "a", "client_message_id": "b"}'
     assert id_in(text, "client_message_id") == "b"
     assert id_in(text, "id") == "a"

@@ -1,4 +1,4 @@
-"""Every frame of a client gets its one answer, and every error code its cause."""
+"""Every frame of a client gets one answer, and every error code has its cause."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.server.raw import upgrade
-from tests.server.scenes import Able, Away, Broken, play, refused
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import Able, Away, Broken, play, refused
+from tests.server.helpers.raw_http import upgrade
+from tests.server.helpers.servers import Serving
 from turnwire.core.status import TurnError
 
 # --- accepted ------------------------------------------------------------------------------------
 
 
-def test_a_message_and_its_repeat(tmp_path: Path) -> None:
+def test_a_repeated_message_gets_the_first_answer(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             await client.say("hello", "m-1")
@@ -122,7 +122,7 @@ def test_an_expired_question_cannot_be_answered(tmp_path: Path) -> None:
     play(tmp_path, scene, question_seconds=0.2)
 
 
-def test_the_queue(tmp_path: Path) -> None:
+def test_the_queue_is_changed_by_frames(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             await client.say("question", "m-1")
@@ -159,7 +159,7 @@ def test_the_queue(tmp_path: Path) -> None:
     play(tmp_path, scene, max_queue=3)
 
 
-def test_a_heartbeat(tmp_path: Path) -> None:
+def test_a_heartbeat_is_answered(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             await client.send("session.heartbeat", "h-1")
@@ -180,7 +180,7 @@ def test_a_heartbeat(tmp_path: Path) -> None:
         ('{"type": 1}', "INVALID_FORMAT"),
         (b"\x00\xff", "INVALID_FORMAT"),
         (b'{"type": "session.heartbeat"}', "INVALID_FORMAT"),
-        ("[" * 100_000, "INVALID_PAYLOAD"),  # before anybody sees that it has no end
+        ("[" * 100_000, "INVALID_PAYLOAD"),  # refused before it is parsed
         ('{"type": "user.shout"}', "UNKNOWN_MESSAGE_TYPE"),
         ('{"type": "user.message"}', "INVALID_PAYLOAD"),
         ('{"type": "user.message", "payload": {"content": ""}}', "INVALID_PAYLOAD"),
@@ -211,7 +211,7 @@ def test_a_heartbeat(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_the_connection_goes_on(
+def test_an_invalid_frame_is_refused_and_the_connection_goes_on(
     tmp_path: Path, raw: str | bytes, code: str
 ) -> None:
     async def scene(server: Serving) -> None:
@@ -245,7 +245,7 @@ def test_a_refusal_names_the_frame_that_it_answers(tmp_path: Path) -> None:
 def test_a_frame_of_too_many_values_is_refused_before_it_is_decoded(
     tmp_path: Path, end: str
 ) -> None:
-    """Where its end is missing it is no JSON: a decoder would say so."""
+    """The frame has no end, so a decoder would report invalid JSON."""
 
     async def scene(server: Serving) -> None:
         client = await server.client(await server.begin()).come()
@@ -319,7 +319,7 @@ def test_a_client_that_makes_no_sense_again_and_again_has_to_go(tmp_path: Path) 
     play(tmp_path, scene)
 
 
-def test_too_many_frames_at_once(tmp_path: Path) -> None:
+def test_too_many_frames_at_once_are_refused(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             for number in range(8):
@@ -333,7 +333,7 @@ def test_too_many_frames_at_once(tmp_path: Path) -> None:
     play(tmp_path, scene, frames_at_once=5, frames_per_second=1)
 
 
-def test_who_does_not_stop_has_to_go(tmp_path: Path) -> None:
+def test_a_client_that_exceeds_its_rate_again_and_again_is_disconnected(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         client = await server.client(await server.begin()).come()
         for number in range(60):
@@ -376,8 +376,8 @@ def test_a_refusal_comes_instead_of_the_first_frame(
     play(tmp_path, scene, **settings)
 
 
-@pytest.mark.parametrize("path", ["/ws/conversations/nobodys", "/ws/elsewhere", "/ws/rpc/more"])
-def test_there_is_no_conversation_there(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize("path", ["/ws/conversations/missing", "/ws/elsewhere", "/ws/rpc/more"])
+def test_a_socket_for_an_unknown_address_is_refused(tmp_path: Path, path: str) -> None:
     async def scene(server: Serving) -> None:
         headers = [("Host", server.url[7:]), ("Authorization", f"Bearer {server.token}")]
         frames, closed, _ = await upgrade(server.url, f"{path}?protocol=v2", headers)
@@ -439,7 +439,7 @@ def test_an_agent_that_is_away(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": agent})
 
 
-def test_an_agent_that_is_broken_is_told_of_and_nothing_else_breaks(tmp_path: Path) -> None:
+def test_a_broken_agent_is_reported_and_the_connection_goes_on(tmp_path: Path) -> None:
     agent = Broken()
 
     async def scene(server: Serving) -> None:
@@ -471,7 +471,7 @@ def test_a_conversation_that_another_process_works_on(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_another_model_and_another_mode(tmp_path: Path) -> None:
+def test_another_model_and_another_mode_are_chosen(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             await client.send("session.set_model", "s-1", model="m-1")
@@ -498,7 +498,7 @@ def test_another_model_and_another_mode(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": Able()})
 
 
-def test_what_is_not_done_is_not_accepted(tmp_path: Path) -> None:
+def test_a_rewind_that_cannot_be_done_is_refused(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             await refused(client, "user.rewind", "INVALID_PAYLOAD", message_sequence=1)
@@ -512,7 +512,7 @@ def test_what_is_not_done_is_not_accepted(tmp_path: Path) -> None:
 # --- how large ------------------------------------------------------------------------------------
 
 
-def test_what_is_accepted_comes_back_in_a_frame_that_is_hardly_larger(tmp_path: Path) -> None:
+def test_an_accepted_message_comes_back_in_a_frame_of_about_the_same_size(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         own_id = "ü" * 200
         empty = {"type": "user.message", "client_message_id": own_id, "payload": {"content": ""}}

@@ -1,4 +1,4 @@
-"""Frames and requests that nobody would send: each is answered, and nobody else feels anything.
+"""Random frames and requests: each is answered, and other clients are not affected.
 
 TURNWIRE_FUZZ_SECONDS says for how long; `make fuzz` and `make soak` try longer.
 """
@@ -15,9 +15,9 @@ import msgspec
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.server.nonsense import ODD, bent, unmoved
-from tests.server.raw import request
-from tests.server.serving import Process
+from tests.server.helpers.invalid_input import ODD, bent, unmoved
+from tests.server.helpers.raw_http import request
+from tests.server.helpers.servers import Process
 from turnwire.core.controls import CONTROLS
 from turnwire.dialects.v2.codec import _COMMANDS
 from turnwire.server.api.routes import API
@@ -100,7 +100,7 @@ async def knock(server: Process, chance: random.Random, end: float) -> int:
     return sent
 
 
-def test_nonsense_is_answered_and_nobody_else_feels_it(tmp_path: Path) -> None:
+def test_invalid_input_is_answered_and_other_clients_are_not_affected(tmp_path: Path) -> None:
     async def run(server: Process) -> None:
         name, quiet = await server.begin(), await server.begin()
         end = asyncio.get_running_loop().time() + SECONDS

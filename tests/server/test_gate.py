@@ -1,4 +1,4 @@
-"""The gate: by which names a server is called, and which pages may use it."""
+"""The gate: the host names of a server, and the origins that may use it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_request_has_exactly_one_host_header() -> None:
 # --- the page that asks ---------------------------------------------------------------------------
 
 
-def test_a_page_of_the_server_itself_may_use_it() -> None:
+def test_a_page_of_the_server_itself_is_allowed() -> None:
     for without in (True, False):
         asks = scope(("Origin", "http://LOCALHOST:8000"))
         gate().origin(asks, "localhost:8000", without=without)
@@ -110,7 +110,7 @@ def test_a_page_of_the_server_itself_may_use_it() -> None:
         "https://app.example.evil",
     ],
 )
-def test_a_page_from_elsewhere_may_not(origin: str) -> None:
+def test_a_page_of_another_origin_is_not_allowed(origin: str) -> None:
     guarded = gate(origins=("https://app.example",))
     for without in (True, False):
         asks = scope(("Origin", origin))
@@ -149,7 +149,7 @@ def test_over_tls_the_servers_own_page_is_an_https_page(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws", None])
-def test_without_tls_an_https_page_of_the_same_name_is_told_of_the_proxy(
+def test_without_tls_an_https_page_of_the_same_name_gets_a_hint_at_the_proxy(
     scheme: str | None,
 ) -> None:
     asks = scope(("Origin", "https://localhost"), scheme=scheme)
@@ -157,7 +157,7 @@ def test_without_tls_an_https_page_of_the_same_name_is_told_of_the_proxy(
     assert "`public_url`" in refused.message, "the setting for a server behind a proxy"
 
 
-def test_behind_a_proxy_with_tls_only_the_proxys_name_is_an_https_page() -> None:
+def test_with_a_tls_proxy_only_the_proxys_name_is_an_https_origin() -> None:
     behind = gate("chat.example", is_secure=lambda host: host == "chat.example")
     behind.origin(scope(("Origin", "https://chat.example")), "chat.example", without=False)
     behind.origin(scope(("Origin", "http://localhost")), "localhost", without=False)

@@ -1,4 +1,4 @@
-"""A server says where its users are not isolated from the owner, and closes itself to other processes."""
+"""A server warns if its users are not isolated from the owner, and protects its memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.isolating import NOBODY
-from tests.server.serving import process, serving
+from tests.agents.helpers.isolation_probe import UNPRIVILEGED
+from tests.server.helpers.servers import process, serving
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.isolation import choose
@@ -39,14 +39,14 @@ async def let_in(data: Path, user: str | None) -> str:
 
 
 async def start(data: Path, **settings: Any) -> str:
-    """Starts a server and stops it. Returns what it says of its users."""
+    """Starts and stops a server. Returns its messages about users."""
     chosen = {"made_agents": {"claude": claude()}, "agent": "claude", **settings}
     service = await Service.open(Settings(data_dir=str(data), **chosen))
     await service.close()
     return "\n".join(service.risks)
 
 
-async def nobody_in_particular(scope: Any) -> str | None:
+async def any_user(scope: Any) -> str | None:
     return "ann"
 
 
@@ -57,14 +57,14 @@ def test_which_agents_run_commands() -> None:
 
 
 @pytest.mark.parametrize("by", ["token", "application"])
-async def test_users_beside_an_agent_that_is_not_isolated_are_told_of(
+async def test_a_server_with_users_and_no_isolation_logs_a_warning(
     tmp_path: Path, by: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     how: dict[str, Any] = {"agent_isolation": "off"}
     if by == "token":
         await let_in(tmp_path, "ann")
     else:
-        how["authenticate"] = nobody_in_particular
+        how["authenticate"] = any_user
     with caplog.at_level(logging.WARNING, "turnwire"):
         said = await start(tmp_path, **how)
     assert "Users are not isolated from the owner" in said
@@ -80,12 +80,12 @@ async def test_with_isolation_it_is_said_only_where_agents_are_roots(tmp_path: P
         assert "this machine offers no way" in said
     elif os.geteuid() == 0:
         assert "are run by root" in said
-        assert await start(tmp_path, agent_user=NOBODY) == ""
+        assert await start(tmp_path, agent_user=UNPRIVILEGED) == ""
     else:
         assert said == ""
 
 
-async def test_nothing_is_said_where_nobody_could_do_harm(tmp_path: Path) -> None:
+async def test_a_server_without_other_users_logs_no_warning(tmp_path: Path) -> None:
     assert await start(tmp_path, agent_isolation="off") == "", "there is only the owner"
     token_id = await let_in(tmp_path, "ann")
     demo = {"made_agents": {"demo": DemoAgent()}, "agent": "demo"}
@@ -101,7 +101,7 @@ async def test_nothing_is_said_where_nobody_could_do_harm(tmp_path: Path) -> Non
     assert await start(tmp_path, agent_isolation="off") == ""
 
 
-async def test_a_credential_that_tools_can_read_is_told_of(tmp_path: Path) -> None:
+async def test_a_credential_that_tools_can_read_is_reported(tmp_path: Path) -> None:
     await let_in(tmp_path, "ann")
     cloud = ClaudeAgent(env={"CLAUDE_CODE_USE_VERTEX": "1", "ANTHROPIC_API_KEY": ""})
     said = await start(tmp_path, made_agents={"claude": cloud})
@@ -114,7 +114,7 @@ async def test_a_credential_that_tools_can_read_is_told_of(tmp_path: Path) -> No
     assert expected not in await start(tmp_path)
 
 
-async def test_a_server_that_cannot_isolate_its_agents_as_told_does_not_start(
+async def test_a_server_without_the_demanded_isolation_does_not_start(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(TurnwireError, match="this machine has no such user"):
@@ -123,8 +123,9 @@ async def test_a_server_that_cannot_isolate_its_agents_as_told_does_not_start(
         assert server.token
 
 
-def test_nobody_but_root_looks_into_a_server(tmp_path: Path) -> None:
-    """Its environment may hold the model's credential."""
+@pytest.mark.needs_sqlite(reason="the server of the test may not use PostgreSQL's socket")
+def test_only_root_can_read_the_memory_of_a_server(tmp_path: Path) -> None:
+    """The environment of the server may hold the model's credential."""
     # Root without its capabilities counts as an ordinary user.
     like_others = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
     with process(tmp_path, under=like_others, OWNERS_SECRET="not for you") as server:

@@ -1,4 +1,4 @@
-"""Keys: what a token, a cookie, a ticket or a link opens, for whom and for how long."""
+"""Keys: the users and the validity of a token, a cookie, a ticket and a link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.errors import TurnwireError
-from turnwire.ports import Token
+from turnwire.ports import Store, Token
 from turnwire.server.access import keys as keys_module
 from turnwire.server.access.keys import (
     Keys,
@@ -36,7 +36,7 @@ MINUTE = 60
 class Scene:
     """Keys on a real store, and a clock that stands still."""
 
-    def __init__(self, store: SqliteStore, folder: Path, clock: ManualClock) -> None:
+    def __init__(self, store: Store, folder: Path, clock: ManualClock) -> None:
         self.store, self.folder, self.clock = store, folder, clock
         self.keys = Keys(store, clock)
 
@@ -50,17 +50,15 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(
-    folder: Path, kind: type[SqliteStore] = SqliteStore, *, now: int = 1_767_268_800_000
-) -> AsyncIterator[Scene]:
-    store = await kind.open(folder / "turnwire.db")
+async def scene(folder: Path, *, now: int = 1_767_268_800_000) -> AsyncIterator[Scene]:
+    store = await SqliteStore.open(folder / "turnwire.db")
     try:
         yield Scene(store, folder, ManualClock(now))
     finally:
         await store.close()
 
 
-# --- who ------------------------------------------------------------------------------------------
+# --- the user of a key ----------------------------------------------------------------------------
 
 
 def test_the_owner_sees_everything_and_a_user_only_their_own() -> None:
@@ -70,7 +68,7 @@ def test_the_owner_sees_everything_and_a_user_only_their_own() -> None:
     assert [ANN.may_see(user) for user in (None, "bob", "ann")] == [False, False, True]
 
 
-def test_who_was_let_in_does_not_become_another() -> None:
+def test_the_user_of_a_client_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         ANN.user = None  # type: ignore[misc]
 
@@ -206,7 +204,7 @@ async def test_a_void_token_is_listed_for_thirty_days(tmp_path: Path) -> None:
 # --- tickets and links ----------------------------------------------------------------------------
 
 
-async def test_a_ticket_opens_once_within_a_minute_for_the_one_who_got_it(tmp_path: Path) -> None:
+async def test_a_ticket_opens_once_within_a_minute_for_its_user(tmp_path: Path) -> None:
     async with scene(tmp_path) as on:
         for who in (ANN, OWNER):
             ticket, until = await on.keys.ticket(who)
@@ -270,7 +268,7 @@ async def test_a_void_token_gets_no_ticket_and_no_link(tmp_path: Path) -> None:
         assert await on.keys.take_ticket(ticket) is None, "and those it has got are void"
 
 
-async def test_a_sign_out_voids_what_the_user_was_given_until_then(tmp_path: Path) -> None:
+async def test_a_sign_out_voids_all_earlier_tickets_of_the_user(tmp_path: Path) -> None:
     async with scene(tmp_path, now=0) as on:
         before, link = await on.keys.ticket(ANN), await on.keys.link(ANN)
         owners, bobs = await on.keys.ticket(OWNER), await on.keys.ticket(BOB)
@@ -372,7 +370,7 @@ async def test_a_link_in_place_of_the_owners_file_is_not_followed(tmp_path: Path
         assert secret.read_text() == "of another program"
 
 
-def test_an_owners_file_that_is_not_there_or_cannot_be_read_is_an_error_of_the_system(
+def test_a_missing_or_unreadable_owner_file_is_a_system_error(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(FileNotFoundError) as missing:
@@ -383,31 +381,32 @@ def test_an_owners_file_that_is_not_there_or_cannot_be_read_is_an_error_of_the_s
         read_owner_token(tmp_path / "file")
 
 
-class Faster(SqliteStore):
-    """A store on which another server writes the owner's file whenever this one makes a token."""
+def let_another_server_write(store: Store, folder: Path, secret: str) -> None:
+    """Another server writes the owner's file whenever this one makes a token."""
+    add = store.add_token
 
-    folder: Path
-    theirs: str
+    async def add_token(token: Token, digest: bytes) -> None:
+        await add(token, digest)
+        owner_file(folder).write_text(secret)
 
-    async def add_token(self, token: Token, digest: bytes) -> None:
-        await super().add_token(token, digest)
-        owner_file(self.folder).write_text(self.theirs)
+    store.add_token = add_token  # type: ignore[method-assign]
 
 
-async def test_of_two_servers_that_make_the_owners_token_the_first_wins(tmp_path: Path) -> None:
-    async with scene(tmp_path, Faster) as on:
-        assert isinstance(on.store, Faster)
-        on.store.folder, on.store.theirs = tmp_path, new_token()
+async def test_the_first_of_two_servers_that_make_the_owners_token_wins(tmp_path: Path) -> None:
+    async with scene(tmp_path) as on:
+        secret = new_token()
         theirs = Token("theirs", "owner", "token", None, iso(on.clock.now()))
-        await SqliteStore.add_token(on.store, theirs, digest_of(on.store.theirs))
+        await on.store.add_token(theirs, digest_of(secret))
+        let_another_server_write(on.store, tmp_path, secret)
         assert await on.keys.owner(tmp_path) == Who(None, "theirs")
         assert await on.keys.good_tokens() == {"theirs"}, "the one that came too late is void"
 
 
-async def test_where_the_owners_token_cannot_be_kept_no_token_is_left(tmp_path: Path) -> None:
-    async with scene(tmp_path, Faster) as on:
-        assert isinstance(on.store, Faster)
-        on.store.folder, on.store.theirs = tmp_path, "nonsense"
+async def test_an_owners_token_that_cannot_be_stored_is_not_left_half_written(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path) as on:
+        let_another_server_write(on.store, tmp_path, "nonsense")
         with pytest.raises(TurnwireError):
             await on.keys.owner(tmp_path)
         assert len(await on.store.tokens()) == 2, "it was tried twice"

@@ -1,4 +1,4 @@
-"""`turnwire serve` as people start it: killed, restarted, stopped, stormed, and read from the page."""
+"""`turnwire serve` as people start it: killed, restarted, stopped, with many connections."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from tests.server.clients import PATIENCE, Client
-from tests.server.serving import ROOT, Process, process
+from tests.server.helpers.servers import ROOT, Process, port_of, process
+from tests.server.helpers.v2_client import PATIENCE, Client
 from turnwire.server.tcp.listen import bind
 from turnwire.settings import Settings
 
@@ -30,7 +30,7 @@ async def begin(server: Process, delay: float = 0) -> str:
 
 
 async def come_again(client: Client) -> None:
-    """Until a server is there again."""
+    """Waits until a server runs again."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -48,11 +48,7 @@ async def until_all_is_said(client: Client) -> None:
         await client.until("session.state")
 
 
-def port_of(server: Process) -> int:
-    return int(server.url.rpartition(":")[2])
-
-
-def test_killed_in_mid_answer_under_twenty_clients(tmp_path: Path) -> None:
+def test_twenty_clients_go_on_after_a_kill_in_the_middle_of_an_answer(tmp_path: Path) -> None:
     async def before(server: Process) -> list[Client]:
         name = await begin(server, 0.002)
         clients = [await server.client(name).come() for _ in range(20)]
@@ -77,7 +73,7 @@ def test_killed_in_mid_answer_under_twenty_clients(tmp_path: Path) -> None:
             for line in client.lines
             if line.get("server", {}).get("type") == "user.message.ack"
         }
-        for number, client in enumerate(clients[:SAY]):  # what was not answered is sent again
+        for number, client in enumerate(clients[:SAY]):  # messages without an answer are sent again
             if f"m-{number}" not in acknowledged:
                 text = f"hello {number}" if number else "long"
                 await client.say(text, f"m-{number}")
@@ -101,7 +97,7 @@ def test_killed_in_mid_answer_under_twenty_clients(tmp_path: Path) -> None:
         asyncio.run(after(second, clients))
 
 
-def test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again(tmp_path: Path) -> None:
+def test_a_shutdown_ends_turns_truthfully_and_tells_clients_to_reconnect(tmp_path: Path) -> None:
     async def before(server: Process) -> Client:
         client = await server.client(await begin(server, 0.005)).come()
         await client.say("long", "m-1")
@@ -130,7 +126,7 @@ def test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again(tmp_p
 
 
 def test_a_thousand_clients_come_back_at_once_after_a_kill(tmp_path: Path) -> None:
-    """All of them were there, lose their server, and want what was said since."""
+    """All clients lose their server, reconnect, and get the missed entries."""
 
     async def say(server: Process, name: str, first: int, last: int) -> int:
         async with server.client(name) as one:
@@ -147,7 +143,7 @@ def test_a_thousand_clients_come_back_at_once_after_a_kill(tmp_path: Path) -> No
         headers = {"Authorization": f"Bearer {first.token}"}
 
         async def come(query: str = "") -> tuple[ClientConnection, list[int], str]:
-            """A connection, the numbers of what was replayed, and the epoch."""
+            """Returns a connection, the numbers of the replayed entries, and the epoch."""
             client = await connect(
                 address + query, additional_headers=headers, proxy=None, open_timeout=PATIENCE
             )
@@ -181,7 +177,7 @@ def test_a_thousand_clients_come_back_at_once_after_a_kill(tmp_path: Path) -> No
 
 def script() -> str:
     """The one on the protocol's page."""
-    page = (ROOT / "docs" / "protocol" / "v2.md").read_text()
+    page = (ROOT / "docs" / "reference" / "protocol" / "v2.md").read_text()
     [found] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return str(found)
 

@@ -1,4 +1,4 @@
-"""Limits: how fast a bucket fills and empties, and how large JSON may be before it is decoded."""
+"""Limits: the rate of a bucket, and the size of JSON before it is decoded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 # --- buckets --------------------------------------------------------------------------------------
 
 
-def test_a_bucket_gives_what_is_in_it_at_once_and_then_one_at_its_rate() -> None:
+def test_a_bucket_gives_its_content_at_once_and_then_refills_at_its_rate() -> None:
     bucket = Bucket(rate=2, most=3)
     assert [bucket.take(100.0) for _ in range(4)] == [0, 0, 0, 0.5]
     assert bucket.take(100.25) == 0.25, "a refusal takes nothing"
@@ -54,7 +54,7 @@ def test_a_bucket_without_a_rate_is_never_filled_again() -> None:
     assert bucket.wait(2000.0) == 60
 
 
-def test_what_something_has_cost_is_a_debt_that_time_pays() -> None:
+def test_a_cost_above_the_content_is_a_debt_that_time_reduces() -> None:
     bucket = Bucket(rate=2, most=10)
     assert bucket.wait(0.0) == 0
     bucket.charge(0.0, 14)
@@ -65,7 +65,7 @@ def test_what_something_has_cost_is_a_debt_that_time_pays() -> None:
     assert bucket.wait(2.25) == 0
 
 
-def test_a_charge_counts_what_was_filled_until_then() -> None:
+def test_a_charge_counts_after_the_refill_until_then() -> None:
     bucket = Bucket(rate=2, most=10)
     bucket.charge(0.0, 10)
     bucket.charge(3.0, 8)
@@ -85,7 +85,7 @@ def test_each_name_has_a_bucket_of_its_own() -> None:
     assert buckets.take("ann", 0.5) == 0
 
 
-def test_of_ten_thousand_names_the_oldest_is_forgotten_for_the_next() -> None:
+def test_the_limiter_forgets_the_oldest_of_ten_thousand_names() -> None:
     buckets = Buckets(rate=0, most=1)
     for number in range(10_000):
         assert buckets.take(str(number), 0.0) == 0
@@ -122,7 +122,9 @@ def depth_of(value: Any) -> int:
 @example(["\\"], False, False)
 @example(['\\"[', [[]]], False, True)
 @example({"a\\\\": "[[["}, True, True)
-def test_it_counts_what_is_decoded(value: Any, is_ascii: bool, is_bytes: bool) -> None:
+def test_the_count_of_values_equals_that_of_the_decoded_json(
+    value: Any, is_ascii: bool, is_bytes: bool
+) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii)
     raw = text.encode() if is_bytes else text
     items, depth = items_in(value), depth_of(value)
@@ -150,7 +152,9 @@ def test_it_counts_what_is_decoded(value: Any, is_ascii: bool, is_bytes: bool) -
         ('["\ud800[",[]]', 3, 2),
     ],
 )
-def test_these_have_so_many_values_and_levels(text: str, items: int, depth: int) -> None:
+def test_examples_have_the_expected_number_of_values_and_levels(
+    text: str, items: int, depth: int
+) -> None:
     for raw in (text, text.encode(errors="replace")):
         assert check_shape(raw, items, depth) is None
         if items:
@@ -159,7 +163,7 @@ def test_these_have_so_many_values_and_levels(text: str, items: int, depth: int)
 
 
 def test_more_texts_than_the_limit_allows_values_are_refused_before_they_are_taken_apart() -> None:
-    """Each text has a comma, a colon or a bracket before it, so there is a largest number of them."""
+    """A comma, a colon or a bracket precedes each text, so their number is bounded."""
     assert check_shape('"[" ' * 21, 10, 64) is None, "no JSON, but not too large"
     assert check_shape('"[" ' * 22, 10, 64) is not None
 
@@ -171,7 +175,7 @@ def test_too_many_values_are_refused(piece: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["[", "{,", '\\"[', "\\\\[", "中[", "\\u0022,["])
-def test_a_text_is_one_value_whatever_is_in_it(piece: str) -> None:
+def test_a_text_is_one_value_even_with_brackets_in_it(piece: str) -> None:
     for end in ("", "\\\\", '\\"'):
         text = f'{{"a": "{piece * 5000}{end}"}}'
         assert json.loads(text)

@@ -1,4 +1,4 @@
-"""Whatever is refused because it is too much names the setting that says how much is too much."""
+"""Every refusal because of a limit names the setting of the limit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.server.clients import PATIENCE
-from tests.server.scenes import play
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.servers import Serving
+from tests.server.helpers.v2_client import PATIENCE
 
 Scene: TypeAlias = Callable[[Serving], Awaitable[str]]
 
@@ -62,7 +62,7 @@ async def connection(server: Serving) -> str:
 
 
 async def refused(server: Serving, method: str, path: str, **request: Any) -> str:
-    """What a user of the server is told who asks until they are refused."""
+    """Returns the refusal of a user who sends requests until one is refused."""
     async with server.http(await server.token_of("ann")) as http:
         for _ in range(10):
             answer = await http.request(method, path, **request)

@@ -1,22 +1,24 @@
-"""Turnwire as a part of somebody else's application."""
+"""Turnwire mounted in another application."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from pathlib import Path
 
 import httpx
+import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from tests.server.clients import Client
+from tests.server.helpers.v2_client import Client
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
 from turnwire.server.access.keys import owner_file
 
 
-def test_a_fastapi_application_mounts_it(tmp_path: Path) -> None:
+def test_a_fastapi_application_mounts_turnwire(tmp_path: Path) -> None:
     chat = create_app(
         Settings(data_dir=str(tmp_path), protocol_v2=True, made_agents={"demo": DemoAgent()})
     )
@@ -59,3 +61,19 @@ def test_a_fastapi_application_mounts_it(tmp_path: Path) -> None:
                 await client.state("active")
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(("chosen", "warnings"), [(None, 1), (False, 0), (True, 0)])
+def test_an_app_without_a_choice_of_protocol_v2_warns_at_its_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, chosen: bool | None, warnings: int
+) -> None:
+    agents = {"demo": DemoAgent()}
+    chat = create_app(Settings(data_dir=str(tmp_path), protocol_v2=chosen, made_agents=agents))
+
+    async def run() -> None:
+        async with chat.lifespan():
+            pass
+
+    with caplog.at_level(logging.WARNING, "turnwire"):
+        asyncio.run(run())
+    assert caplog.text.count("Settings(protocol_v2=True)") == warnings

@@ -1,11 +1,11 @@
-"""Which options of an agent a client may choose, and that none of them is a command or code."""
+"""Options that a client may choose for an agent: none of them is a command or code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from tests.server.serving import Serving, serving
+from tests.server.helpers.servers import Serving, serving
 from turnwire.agents.claude import ClaudeAgent, StdioServer
 from turnwire.agents.claude.extensions.hooks import HookCall, hook
 from turnwire.agents.claude.options import types
@@ -39,7 +39,7 @@ OWNER: list[dict[str, Any]] = [
     {"allowed_tools": ["Bash"]},
     {"sandbox": {"enabled": True}},
 ]
-NOBODY: list[dict[str, Any]] = [
+FORBIDDEN: list[dict[str, Any]] = [
     {"mcp_servers": {"evil": {"command": "rm"}}},
     {"mcp_servers": ["evil"]},
     {"hooks": ["os:system"]},
@@ -60,8 +60,8 @@ NOBODY: list[dict[str, Any]] = [
 ]
 
 
-async def test_a_client_chooses_among_what_the_application_has_registered(tmp_path: Path) -> None:
-    """CVE-2026-31975: no command of a client's, whoever it is."""
+async def test_a_client_chooses_among_the_registered_options(tmp_path: Path) -> None:
+    """CVE-2026-31975: no client can set a command, not even the owner."""
     async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
         ann = await server.token_of("ann")
         for options in ANYONE:
@@ -71,13 +71,15 @@ async def test_a_client_chooses_among_what_the_application_has_registered(tmp_pa
             assert status == 400
             assert "that you may choose; there is: agents, disallowed_tools" in str(said)
             assert (await begin(server, server.token, options))[0] == 201, options
-        for options in NOBODY:
+        for options in FORBIDDEN:
             for token in (ann, server.token):
                 status, said = await begin(server, token, options)
                 assert (status, said["error"]["code"]) == (400, "INVALID_PAYLOAD"), options
 
 
-async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> None:
+async def test_the_list_of_agents_names_the_options_that_a_client_may_choose(
+    tmp_path: Path,
+) -> None:
     owners = [*types.FOR_ANYONE, *types.FOR_OWNER]
     async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
         for user, there in (("ann", types.FOR_ANYONE), (None, owners)):
@@ -86,7 +88,7 @@ async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> N
                 assert agent["options"] == there
 
 
-async def test_to_have_nothing_asked_is_for_the_owner_to_choose(tmp_path: Path) -> None:
+async def test_only_the_owner_may_choose_a_mode_that_asks_nothing(tmp_path: Path) -> None:
     free = {"permission_mode": "bypassPermissions"}
     async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
         ann = await server.token_of("ann")
@@ -117,11 +119,11 @@ async def test_to_have_nothing_asked_is_for_the_owner_to_choose(tmp_path: Path) 
             for http, mode in ((hers, None), (owners, "bypassPermissions")):
                 fork = (await http.post(f"{place}/fork", json={})).json()
                 assert fork["status"].get("permission_mode") == mode, (
-                    "nobody forks their way into it"
+                    "a fork does not get the option"
                 )
 
 
-async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_path: Path) -> None:
+async def test_a_structured_result_can_be_chosen_in_every_protocol(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"beans": {"type": "integer"}}}
     form = {"output_format": {"type": "json_schema", "schema": schema}}
     beans = {"beans": 3}

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.engine.watching import Watcher, engine_on
-from tests.server.reading import PATIENCE
-from tests.server.serving import Serving, serving
+from tests.engine.helpers.watcher import Watcher, engine_on
+from tests.server.helpers.servers import Serving, serving
+from tests.server.helpers.socket_reader import PATIENCE
 from turnwire.client import Client, ClientConversation
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
@@ -18,7 +18,7 @@ Scene = Callable[[Talk, Watcher, Serving], Awaitable[None]]
 
 
 def run_beside(path: Path, scene: Scene) -> None:
-    """Plays a scene with a talk that this engine runs, and a server on the same log."""
+    """Runs a scene with a conversation of this engine, and a server on the same log."""
 
     async def run() -> None:
         async with engine_on(path / "turnwire.db") as engine, serving(path) as server:
@@ -57,7 +57,7 @@ def test_a_v2_client_sees_a_question_come_and_go(tmp_path: Path) -> None:
     run_beside(tmp_path, scene)
 
 
-def test_an_rpc_client_is_called_and_the_call_is_taken_back(tmp_path: Path) -> None:
+def test_an_rpc_client_is_asked_and_the_request_is_withdrawn(tmp_path: Path) -> None:
     async def scene(talk: Talk, seen: Watcher, server: Serving) -> None:
         async with server.rpc() as client:
             joined = await client.call("connect", conversation=talk.id, system_messages=True)

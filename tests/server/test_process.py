@@ -1,4 +1,4 @@
-"""The process of our own server: memory that is free goes back to the system."""
+"""The server process returns free memory to the system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# Small strings on the heap, and one behind them that stays: without help the pages below it stay with the process.
+# Small strings on the heap, and a last one that stays: without help the process keeps the pages below it.
 _SCRIPT = """
 import asyncio, sys, time
 from turnwire.server.tcp import process

@@ -1,4 +1,4 @@
-"""The RPC door on a real socket: every rule of the message format, and every method."""
+"""RPC on a real socket: every rule of the message format, and every method."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from tests.server.reading import PATIENCE
-from tests.server.rpc_clients import Frame, RpcClient, check_error
-from tests.server.scenes import play
-from tests.server.serving import Serving
-from tests.streams import check_order
+from tests.helpers.recorded_streams import check_order
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.rpc_client import Frame, RpcClient, check_error
+from tests.server.helpers.servers import Serving
+from tests.server.helpers.socket_reader import PATIENCE
 from turnwire.agents.demo import DemoAgent
 from turnwire.dialects import rpc
 from turnwire.ports import AgentCapabilities, StorageUnavailable
@@ -124,7 +124,7 @@ def test_blocks_have_their_real_index_and_tools_their_shape(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("mode", ["off", "text_delta", "output_delta"])
-def test_what_a_tool_prints_is_never_its_input(tmp_path: Path, mode: str) -> None:
+def test_the_output_of_a_tool_is_never_its_input(tmp_path: Path, mode: str) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join(options={"delay": 0}, tool_progress=mode)
@@ -141,7 +141,7 @@ def test_what_a_tool_prints_is_never_its_input(tmp_path: Path, mode: str) -> Non
     play(tmp_path, scene)
 
 
-def test_system_messages_are_for_who_asks_for_them(tmp_path: Path) -> None:
+def test_system_messages_go_to_clients_that_ask_for_them(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin()
         async with server.rpc() as one, server.rpc() as other:
@@ -156,7 +156,7 @@ def test_system_messages_are_for_who_asks_for_them(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_who_wants_no_partial_messages_gets_whole_ones(tmp_path: Path) -> None:
+def test_a_client_without_partial_messages_gets_whole_ones(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join(options={"delay": 0}, include_partial_messages=False)
@@ -216,7 +216,7 @@ def test_a_sub_agent_says_whose_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/ws/rpc", "/ws"])
-def test_the_door_has_two_names(tmp_path: Path, path: str) -> None:
+def test_the_rpc_socket_has_two_addresses(tmp_path: Path, path: str) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc(path=path) as client:
             connected = await client.join()
@@ -228,7 +228,7 @@ def test_the_door_has_two_names(tmp_path: Path, path: str) -> None:
 
 
 class Chooser(DemoAgent):
-    """Offers what there is to choose, and tells what was chosen."""
+    """An agent that offers choices and reports the chosen ones."""
 
     capabilities = AgentCapabilities(
         commands=["session.set_model", "session.set_permission_mode"],
@@ -249,7 +249,7 @@ class Chooser(DemoAgent):
         return await super().open(structs.replace(start, options={}))
 
 
-def test_a_new_conversation_begins_with_what_was_chosen(tmp_path: Path) -> None:
+def test_a_new_conversation_begins_with_the_chosen_options(tmp_path: Path) -> None:
     agent = Chooser()
 
     async def scene(server: Serving) -> None:
@@ -277,7 +277,7 @@ def test_a_new_conversation_begins_with_what_was_chosen(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": agent})
 
 
-def test_only_the_owner_may_take_up_a_session_from_elsewhere(tmp_path: Path) -> None:
+def test_only_the_owner_may_resume_a_session_of_another_program(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc(await server.token_of("ann")) as client:
             check_error(await client.refused("connect", resume="session-1"), "FORBIDDEN")
@@ -308,7 +308,7 @@ def test_pictures_go_where_they_can_be_seen(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": Chooser()})
 
 
-def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
+def test_an_agent_that_cannot_see_pictures_gets_none(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join()
@@ -324,8 +324,8 @@ def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("params", "code"),
     [
-        ({"conversation": "nobodys"}, "CONVERSATION_NOT_FOUND"),
-        ({"provider": "nobody"}, "INVALID_PAYLOAD"),
+        ({"conversation": "missing"}, "CONVERSATION_NOT_FOUND"),
+        ({"provider": "missing"}, "INVALID_PAYLOAD"),
         ({"model": "none such"}, "INVALID_PAYLOAD"),
         ({"options": {"never_start": True}}, "INVALID_PAYLOAD"),
         ({"system_prompt": "Be brief."}, "NOT_SUPPORTED"),
@@ -337,7 +337,7 @@ def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
         ({"extra": 1}, "INVALID_PAYLOAD"),
     ],
 )
-def test_what_cannot_be_connected_to_is_refused_and_something_else_can_be(
+def test_a_refused_connect_leaves_the_socket_open_for_another(
     tmp_path: Path, params: dict[str, Any], code: str
 ) -> None:
     async def scene(server: Serving) -> None:
@@ -526,7 +526,7 @@ def test_a_query_that_waits_and_is_sent_again_waits_under_its_new_id(tmp_path: P
 # --- everything else that can be called -----------------------------------------------------------
 
 
-def test_what_no_agent_offers_is_refused_and_is_not_in_the_capabilities(tmp_path: Path) -> None:
+def test_a_method_that_the_agent_does_not_offer_is_refused_and_not_listed(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             connected = await client.join(options={"delay": 0})
@@ -597,7 +597,7 @@ def test_a_store_that_fails_while_connecting_is_an_answer_and_the_connection_liv
     play(tmp_path, scene)
 
 
-def test_capabilities_are_told_without_a_conversation(tmp_path: Path) -> None:
+def test_capabilities_are_returned_without_a_conversation(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             told = await client.result("getCapabilities", provider="demo")
@@ -641,7 +641,7 @@ def test_history_comes_in_pages_that_make_the_whole(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_nobody_reads_what_is_somebody_elses(tmp_path: Path) -> None:
+def test_a_client_cannot_read_conversations_of_another_user(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin(user="ann")
         async with server.rpc(await server.token_of("bob")) as client:
@@ -657,7 +657,7 @@ def test_nobody_reads_what_is_somebody_elses(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_who_came_and_went_is_in_the_audit_trail(tmp_path: Path) -> None:
+def test_connects_and_disconnects_are_in_the_audit_trail(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             joined = await client.join(options={"delay": 0})

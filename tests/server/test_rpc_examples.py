@@ -1,4 +1,4 @@
-"""The examples that define RPC messages, on a real socket: made of the lines that Claude Code writes."""
+"""The examples that define RPC messages on a real socket, made from lines of Claude Code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.dialects.rpc.test_examples import (
+from tests.dialects.rpc.helpers.example_messages import (
     MESSAGE_DELTA,
     MESSAGE_STOP,
     RESULT,
@@ -16,9 +16,9 @@ from tests.dialects.rpc.test_examples import (
     TOOL_RESULT,
     TOOL_START,
 )
-from tests.server.rpc_clients import Frame
-from tests.server.scenes import play
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.rpc_client import Frame
+from tests.server.helpers.servers import Serving
 from turnwire.agents.replay import ReplayAgent
 
 Line = dict[str, Any]
@@ -92,7 +92,7 @@ LINES: list[Line] = [
 
 
 def played(tmp_path: Path, check: Callable[[list[Frame]], None]) -> None:
-    """What a client that asks for a turn of this is streamed goes to `check`."""
+    """Plays these lines for a client, and passes its streamed messages to `check`."""
     recording = tmp_path / "examples.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in LINES))
 
@@ -129,7 +129,7 @@ def test_every_example_of_the_format_comes_over_the_socket(tmp_path: Path) -> No
     played(tmp_path, check)
 
 
-def test_a_message_that_begins_without_content_is_begun_all_the_same(tmp_path: Path) -> None:
+def test_a_message_start_without_content_is_sent(tmp_path: Path) -> None:
     def check(streamed: list[Frame]) -> None:
         starts = [e["message"] for e in events(streamed) if e["type"] == "message_start"]
         assert [each["id"] for each in starts] == ["msg_1", "msg_2"]
@@ -169,12 +169,12 @@ def test_the_result_of_a_tool_is_a_user_message_of_its_own_with_its_real_outcome
             ("toolu_bad", True),
         ]
         assert "Exit code 1" in json.dumps(users[2])
-        assert "Exit code 1" not in json.dumps(events(streamed)), "no output is anybody's input"
+        assert "Exit code 1" not in json.dumps(events(streamed)), "no output is an input"
 
     played(tmp_path, check)
 
 
-def test_a_block_that_nobody_knows_has_one_shape_wherever_it_comes(tmp_path: Path) -> None:
+def test_an_unknown_block_has_the_same_shape_in_every_message(tmp_path: Path) -> None:
     def check(streamed: list[Frame]) -> None:
         shape = {"type": "unknown", "originalType": "hologram", "data": HOLOGRAM}
         begun = [e["content_block"] for e in events(streamed) if e["type"] == "content_block_start"]

@@ -1,4 +1,4 @@
-"""Frames on the RPC socket that are none: each gets a typed error, and the connection lives on."""
+"""Invalid frames on the RPC socket: each gets a typed error, and the connection goes on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.server.nonsense import ODD, bent, unmoved
-from tests.server.raw import Headers, upgrade
-from tests.server.rpc_clients import RpcClient, check_error
-from tests.server.scenes import play
-from tests.server.serving import Process, Serving
-from tests.server.test_who_may import host_of, page_of
+from tests.server.helpers.browser_page import host_of, page_of
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.invalid_input import ODD, bent, unmoved
+from tests.server.helpers.raw_http import Headers, upgrade
+from tests.server.helpers.rpc_client import RpcClient, check_error
+from tests.server.helpers.servers import Process, Serving
 from turnwire.dialects.rpc.methods import METHODS
 
 SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "5"))
@@ -59,7 +59,7 @@ def test_a_frame_that_is_none_is_refused_and_the_next_is_taken(
     play(tmp_path, scene)
 
 
-def test_an_error_names_what_to_mend(tmp_path: Path) -> None:
+def test_an_error_names_the_wrong_field(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             error = await client.refused("query", promt="hello")
@@ -94,7 +94,7 @@ def test_a_frame_that_is_too_large_too_deep_too_full_or_too_soon(tmp_path: Path)
     play(tmp_path, scene, **settings, frames_at_once=8, frames_per_second=1)
 
 
-def test_who_makes_no_sense_again_and_again_has_to_go(tmp_path: Path) -> None:
+def test_a_client_that_sends_many_invalid_frames_is_disconnected(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         client = await server.rpc().come()
         for _ in range(30):
@@ -115,7 +115,7 @@ def test_an_id_with_a_stream_cannot_be_used_again(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_a_defect_is_told_and_nothing_else_breaks(tmp_path: Path) -> None:
+def test_a_defect_is_reported_and_the_connection_goes_on(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async def broken(**_: Any) -> Any:
             raise ZeroDivisionError
@@ -131,7 +131,7 @@ def test_a_defect_is_told_and_nothing_else_breaks(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_a_silent_server_gives_a_sign_of_life(tmp_path: Path) -> None:
+def test_an_idle_server_sends_heartbeats(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join()
@@ -141,7 +141,7 @@ def test_a_silent_server_gives_a_sign_of_life(tmp_path: Path) -> None:
     play(tmp_path, scene, heartbeat_seconds=2)
 
 
-# --- who may come in ------------------------------------------------------------------------------
+# --- access ---------------------------------------------------------------------------------------
 
 
 async def knock(server: Serving, headers: Headers) -> tuple[str, str]:
@@ -158,7 +158,7 @@ async def knock(server: Serving, headers: Headers) -> tuple[str, str]:
     return str(answer["error"]["code"]), spoken
 
 
-def test_the_door_opens_only_to_the_right_person(tmp_path: Path) -> None:
+def test_the_rpc_socket_has_the_same_access_control(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         token = ("Authorization", f"Bearer {server.token}")
         cookie = await page_of(server, "turnwire.rpc")
@@ -189,7 +189,7 @@ def test_a_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_there_is_no_place_left(tmp_path: Path) -> None:
+def test_a_connection_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as first:
             await first.join()  # now it has its place
@@ -258,7 +258,7 @@ async def shout(server: Process, name: str, chance: random.Random, end: float) -
     return sent
 
 
-def test_nonsense_is_answered_and_nobody_else_feels_it(tmp_path: Path) -> None:
+def test_invalid_input_is_answered_and_other_clients_are_not_affected(tmp_path: Path) -> None:
     async def run(server: Process) -> None:
         name = await server.begin()
         end = asyncio.get_running_loop().time() + SECONDS

@@ -1,4 +1,4 @@
-"""Questions and permissions over the RPC door: everybody is called, one answer counts."""
+"""Questions and permissions over RPC: all clients are asked, and the first answer counts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.server.rpc_clients import Frame, RpcClient, check_error
-from tests.server.scenes import play
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.rpc_client import Frame, RpcClient, check_error
+from tests.server.helpers.servers import Serving
 
 
 def under(client: RpcClient, call_id: str) -> list[Frame]:
-    """What came under an id, but for the call itself."""
+    """Returns the messages under an id, except the call itself."""
     return [f for f in client.frames if f["id"] == call_id and "method" not in f]
 
 
@@ -91,7 +91,7 @@ def test_a_permission_is_a_call(tmp_path: Path, reply: Frame, said: str) -> None
 
 
 @pytest.mark.parametrize("first", ["rpc", "v2"])
-def test_whoever_answers_first_answers_for_all(tmp_path: Path, first: str) -> None:
+def test_the_first_answer_counts_for_all_clients(tmp_path: Path, first: str) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin()
         async with (
@@ -127,7 +127,7 @@ def test_whoever_answers_first_answers_for_all(tmp_path: Path, first: str) -> No
     play(tmp_path, scene)
 
 
-def test_an_answer_on_its_way_when_another_was_taken_is_refused(tmp_path: Path) -> None:
+def test_an_answer_after_another_was_accepted_is_refused(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin()
         async with server.rpc() as one, server.rpc() as two:
@@ -166,14 +166,14 @@ def test_an_answer_that_does_not_fit_can_be_given_again(tmp_path: Path) -> None:
             for body, code in bad:
                 await client.send({"id": call["id"], **body})
                 check_error((await client.answer(call["id"]))["error"], code)
-            await client.send({"id": call["id"], "error": "nobody is here"})
+            await client.send({"id": call["id"], "error": "no person is here"})
             await client.send({"id": call["id"], "result": {"answer": "Blue"}})
             assert (await client.stream(query))[-1]["data"]["subtype"] == "success"
 
     play(tmp_path, scene)
 
 
-def test_who_comes_while_a_question_is_open_is_called_too(tmp_path: Path) -> None:
+def test_a_client_that_connects_while_a_question_is_open_is_asked_too(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         name = await server.begin()
         async with server.rpc() as first:
@@ -190,7 +190,7 @@ def test_who_comes_while_a_question_is_open_is_called_too(tmp_path: Path) -> Non
     play(tmp_path, scene)
 
 
-def test_a_question_is_taken_back_when_its_turn_is_stopped_or_the_client_leaves(
+def test_a_question_is_withdrawn_when_its_turn_is_stopped_or_the_client_leaves(
     tmp_path: Path,
 ) -> None:
     async def scene(server: Serving) -> None:
@@ -209,7 +209,7 @@ def test_a_question_is_taken_back_when_its_turn_is_stopped_or_the_client_leaves(
     play(tmp_path, scene)
 
 
-def test_nobody_was_called_so_nobody_can_answer(tmp_path: Path) -> None:
+def test_an_answer_to_a_call_that_was_not_made_is_refused(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             for joined in (False, True):

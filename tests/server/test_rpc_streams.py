@@ -1,4 +1,4 @@
-"""Every recorded stream through both doors: what a person sees is the same, and nothing is doubled."""
+"""Every recorded stream through both protocols: the same view, without repeats."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.said import all_messages, check_ids, shown_in
-from tests.server.clients import Client, some_answer
-from tests.server.rpc_clients import RpcClient
-from tests.server.scenes import play
-from tests.server.serving import Serving
-from tests.streams import RECORDED, check_order
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.helpers.recorded_streams import RECORDED, check_order
+from tests.helpers.shown_content import all_messages
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.rpc_client import RpcClient
+from tests.server.helpers.rpc_views import check_same, everything
+from tests.server.helpers.servers import Serving
+from tests.server.helpers.v2_client import some_answer
 from turnwire.agents.recording import turns_of
 from turnwire.agents.replay import ReplayAgent
-from turnwire.core.view import View
 from turnwire.dialects import rpc
 
 every_stream = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 
 
 async def perform(client: RpcClient, path: Path) -> None:
-    """Ask for each turn of a recording, and answer whatever it asks."""
+    """Sends a prompt for each turn of a recording, and answers its requests."""
     turns = turns_of(path)
     for number in range(sum(turn.prompted for turn in turns)):
         await client.call("query", prompt=f"go {number}")
         await until_ended(client, path)
-    while len(client.view().turns) < len(turns):  # those that nobody asked for
+    while len(client.view().turns) < len(turns):  # turns without a prompt
         await client.next()
 
 
@@ -51,30 +51,7 @@ async def until_ended(client: RpcClient, path: Path) -> None:
             await client.send({"id": frame["id"], "result": {"decision": "allow"}})
 
 
-async def everything(v2: Client, *clients: RpcClient) -> None:
-    """All that was said so far has been heard."""
-    await v2.send("session.heartbeat", "all")
-    await v2.answer("all")
-    for client in clients:
-        await client.result("getCapabilities")
-
-
-def ends(view: View) -> list[Any]:
-    return [
-        (t.turn_id, t.end.is_error, t.end.interrupted, t.end.stop_reason, t.end.error, t.end.usage)
-        for t in view.turns
-    ]
-
-
-def check_same(one: View, other: View) -> None:
-    assert shown_in(one) == shown_in(other)
-    assert ends(one) == ends(other)
-    for view in (one, other):
-        check_ids(view)
-        assert not any(message.streaming for message in all_messages(view))
-
-
-def test_half_a_character_closes_neither_door(tmp_path: Path) -> None:
+def test_half_a_character_closes_no_socket(tmp_path: Path) -> None:
     name = b"caf\xe9.txt".decode(errors="surrogateescape")
     agent = ScriptedAgent()
 
@@ -101,7 +78,7 @@ def test_half_a_character_closes_neither_door(tmp_path: Path) -> None:
 
 
 @every_stream
-def test_both_doors_show_the_same(tmp_path: Path, path: Path) -> None:
+def test_both_protocols_show_the_same_view(tmp_path: Path, path: Path) -> None:
     async def scene(server: Serving) -> None:
         name = (await server.service.engine.create("replay")).id
         async with server.rpc() as client, server.rpc() as quiet, server.client(name) as v2:
@@ -132,7 +109,7 @@ def read(data: Any) -> rpc.RpcMessage:
 
 
 @pytest.mark.parametrize("name", ["02_thinking", "05_parallel", "15_todo"])
-def test_nothing_is_said_twice_and_one_message_stays_one(tmp_path: Path, name: str) -> None:
+def test_no_message_is_repeated_or_divided(tmp_path: Path, name: str) -> None:
     """The finished message after it was streamed, and tool calls that come in several frames."""
     (path,) = (path for path in RECORDED if path.stem == name)
 

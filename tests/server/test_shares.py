@@ -1,4 +1,4 @@
-"""One user takes no more than their part: over all connections, by bytes and by time."""
+"""Shares: the limits of one user over all connections, by bytes and by time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosedError
 
-from tests.server.reading import PATIENCE
-from tests.server.scenes import Able, play
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import Able, play
+from tests.server.helpers.servers import Serving
+from tests.server.helpers.socket_reader import PATIENCE
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.demo.agent import DemoSession
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
-from turnwire.ports import AgentCapabilities, AgentsBusy, SessionStart
+from turnwire.ports import AgentCapabilities, AgentsBusy, SessionStart, Store
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import Bucket
 from turnwire.server.access.shares import Share, Shares
 from turnwire.settings import Settings
-from turnwire.stores.sqlite import SqliteStore
 
 STREAMS = 12
 
@@ -51,20 +50,21 @@ def why(answer: httpx.Response) -> str:
 # --- streams of changes ---------------------------------------------------------------------------
 
 
-def test_a_change_costs_no_read_of_the_store_for_those_who_listen(
+def test_a_change_costs_listeners_no_read_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene(server: Serving) -> None:
         anns, bobs = await server.begin("ann"), await server.begin("bob")
         token = await server.token_of("bob")
         reads = Counter[str]()
-        real = SqliteStore.conversation
+        kind: Any = type(server.service.store)
+        real = kind.conversation
 
-        async def conversation(self: SqliteStore, conversation_id: str) -> Any:
+        async def conversation(self: Store, conversation_id: str) -> Any:
             reads["all"] += 1
             return await real(self, conversation_id)
 
-        monkeypatch.setattr(SqliteStore, "conversation", conversation)
+        monkeypatch.setattr(kind, "conversation", conversation)
         async with server.http() as owner, server.http(token) as bob, AsyncExitStack() as open_:
 
             async def change(title: str) -> int:
@@ -101,7 +101,7 @@ def test_a_user_has_so_many_streams_of_changes(tmp_path: Path) -> None:
                         assert stream.status_code == 200, "the owner has no such limit"
             share = server.service.shares.of(Who("ann", ""))
             async with asyncio.timeout(PATIENCE):
-                while share._streams:  # noqa: ASYNC110  # nothing tells that a stream has ended
+                while share._streams:  # noqa: ASYNC110  # no event announces the end of a stream
                     await asyncio.sleep(0.01)
             async with ann.stream("GET", "/api/changes") as stream:
                 assert stream.status_code == 200, "who closes one may have another"
@@ -134,7 +134,7 @@ def test_all_connections_of_a_user_have_one_bucket_of_frames(tmp_path: Path) -> 
     play(tmp_path, scene, frames_at_once=4, frames_per_second=0)
 
 
-def test_what_a_user_sends_is_counted_by_its_bytes_over_all_connections(tmp_path: Path) -> None:
+def test_the_bytes_that_a_user_sends_are_counted_over_all_connections(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         token = await server.token_of("ann")
         names = [await server.begin("ann") for _ in range(2)]
@@ -173,7 +173,7 @@ def test_a_body_is_counted_piece_by_piece(tmp_path: Path) -> None:
     play(tmp_path, scene, bytes_at_once=100_000, bytes_per_second=1)
 
 
-def test_what_a_user_asks_for_is_counted_by_the_time_it_takes(tmp_path: Path) -> None:
+def test_the_requests_of_a_user_are_counted_by_the_time_they_take(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         token = await server.token_of("ann")
         name = await server.begin("ann")
@@ -194,7 +194,7 @@ def test_what_a_user_asks_for_is_counted_by_the_time_it_takes(tmp_path: Path) ->
     play(tmp_path, scene, work_at_once=0.002, work_per_second=0)
 
 
-def test_only_what_the_loop_does_for_a_user_is_counted_and_not_how_long_they_wait() -> None:
+def test_only_the_work_of_the_loop_is_counted_and_not_the_wait() -> None:
     async def busy(until: asyncio.Event) -> str:
         await until.wait()  # other tasks run meanwhile
         sum(range(300_000))
@@ -221,7 +221,7 @@ def test_only_what_the_loop_does_for_a_user_is_counted_and_not_how_long_they_wai
     asyncio.run(scene())
 
 
-def test_who_is_timed_is_cancelled_and_told_of_errors_as_anybody() -> None:
+def test_a_timed_task_is_cancelled_and_raises_like_any_other() -> None:
     async def fails() -> None:
         await asyncio.sleep(0)
         raise Refused("FORBIDDEN")
@@ -262,7 +262,7 @@ def test_a_debt_is_paid_off_in_time_and_is_bounded() -> None:
     assert Bucket(0.0, 1).take(0.0) == 0
 
 
-def test_a_user_is_forgotten_only_when_nothing_of_theirs_is_under_way(
+def test_the_share_of_a_user_is_forgotten_only_when_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("turnwire.server.access.shares._KEPT", 3)
@@ -283,7 +283,7 @@ def test_a_user_is_forgotten_only_when_nothing_of_theirs_is_under_way(
 # --- costly requests ------------------------------------------------------------------------------
 
 
-def test_few_costly_requests_of_a_user_are_under_way_and_few_wait(
+def test_costly_requests_of_a_user_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene(server: Serving) -> None:
@@ -294,18 +294,18 @@ def test_few_costly_requests_of_a_user_are_under_way_and_few_wait(
             await client.end_of(1)
         under_way, go_on = 0, asyncio.Event()
 
-        async def search(self: SqliteStore, *given: Any, **more: Any) -> list[Any]:
+        async def search(self: Store, *given: Any, **more: Any) -> list[Any]:
             nonlocal under_way
             under_way += 1
             await go_on.wait()
             return []
 
-        monkeypatch.setattr(SqliteStore, "search", search)
+        monkeypatch.setattr(type(server.service.store), "search", search)
         share = server.service.shares.of(Who("ann", ""))
         async with server.http(token) as ann, server.http() as owner:
             asked = [asyncio.create_task(ann.get("/api/search?q=x")) for _ in range(10)]
             async with asyncio.timeout(PATIENCE):
-                while share._waiting < 8:  # noqa: ASYNC110  # nothing tells
+                while share._waiting < 8:  # noqa: ASYNC110  # no event announces it
                     await asyncio.sleep(0.01)
             assert under_way == 2
             for request in (
@@ -327,10 +327,10 @@ def test_few_costly_requests_of_a_user_are_under_way_and_few_wait(
     play(tmp_path, scene, costly_at_once=2)
 
 
-# --- what is stored -------------------------------------------------------------------------------
+# --- stored bytes ---------------------------------------------------------------------------------
 
 
-def test_pictures_and_words_in_messages_count_as_what_is_stored(tmp_path: Path) -> None:
+def test_pictures_and_text_in_messages_count_as_stored_bytes(tmp_path: Path) -> None:
     picture = b64encode(bytes(30_000)).decode()  # 40,000 characters
     image: Any = {"type": "image", "mime_type": "image/png", "data": picture}
 
@@ -441,7 +441,7 @@ async def all_of(*requests: Coroutine[Any, Any, httpx.Response]) -> list[int]:
     return [answer.status_code for answer in await asyncio.gather(*requests)]
 
 
-def test_many_who_ask_for_the_models_open_one_agent(tmp_path: Path) -> None:
+def test_many_requests_for_the_models_open_one_agent(tmp_path: Path) -> None:
     agent = Counted()
 
     async def scene(server: Serving) -> None:
@@ -502,7 +502,7 @@ def test_a_user_has_so_many_agents_at_work(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": agent}, max_agents_per_user=2)
 
 
-def test_an_idle_agent_of_another_user_makes_room_where_no_more_may_run(tmp_path: Path) -> None:
+def test_an_idle_agent_of_another_user_is_closed_at_the_limit(tmp_path: Path) -> None:
     agent = Counted(most=3)
 
     async def scene(server: Serving) -> None:

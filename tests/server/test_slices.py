@@ -1,4 +1,4 @@
-"""Many tiny parts that come at once are handled in slices: in order, whole, and others have their turns."""
+"""Many tiny parts that arrive at once are handled in slices, in order and without blocking others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 
-from tests.server.scenes import play
-from tests.server.serving import Serving
+from tests.server.helpers.frame_checks import play
+from tests.server.helpers.servers import Serving
 from turnwire.server.tcp.slices import Slices
 
 PATIENCE = 60.0
@@ -81,7 +81,7 @@ def frame(opcode: int, payload: bytes = b"") -> bytes:
 
 
 async def until(reader: asyncio.StreamReader, words: bytes) -> tuple[bytes, int]:
-    """Return what comes until these words have come, and the size of the largest piece of it."""
+    """Returns the bytes up to these words, and the size of the largest piece."""
     read, largest = b"", 0
     while words not in read:
         piece = await reader.read(1 << 16)
@@ -94,7 +94,7 @@ async def until(reader: asyncio.StreamReader, words: bytes) -> tuple[bytes, int]
 BEAT = frame(0x81, b'{"type":"session.heartbeat","client_message_id":"beat","payload":{}}')
 
 
-def test_every_ping_is_answered_before_what_follows_it(tmp_path: Path) -> None:
+def test_every_ping_is_answered_before_the_next_message(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         place = urlsplit(server.url)
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
@@ -137,7 +137,7 @@ def test_a_body_in_tiny_chunks_is_whole(tmp_path: Path) -> None:
             answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 201")
         assert b'"title":"' + b"x" * 400 + b'"' in answer
-        assert b'"status":"ok"' in answer  # what came behind it is answered as well
+        assert b'"status":"ok"' in answer  # the next request is answered as well
         writer.close()
 
     play(tmp_path, scene)

@@ -1,4 +1,4 @@
-"""The event loop is watched: what holds it is named, and a quiet loop costs nothing."""
+"""The watchdog of the event loop names a blocking function, and costs nothing on a quiet loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.serving import serving
+from tests.server.helpers.servers import serving
 from turnwire.server.tcp.watchdog import Watchdog
 
 PATIENCE = 60.0
@@ -22,7 +22,7 @@ NEVER = 3600.0  # seconds that no loop is held for
 
 
 def hold_the_loop(watchdog: Watchdog) -> None:
-    """Until the watchdog has looked at what holds it."""
+    """Blocks the loop until the watchdog has looked."""
     before, until = watchdog.looks, time.monotonic() + PATIENCE
     while watchdog.looks == before:
         assert time.monotonic() < until, "the watchdog does not look"
@@ -43,7 +43,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if "was held" in each.getMessage()]
 
 
-def test_what_holds_the_loop_is_logged_by_its_name(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_function_that_blocks_the_loop_is_logged_by_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scene() -> None:
         watchdog = Watchdog(0.02)
         watchdog.start()
@@ -83,7 +85,7 @@ def test_warnings_are_not_repeated_but_counted(caplog: pytest.LogCaptureFixture)
 
 
 def wait_for_work(jobs: SimpleQueue[None]) -> None:
-    """As the thread of a store does: the queue is written in C, so this is the innermost frame."""
+    """Waits like the thread of a store: the queue is written in C, so this is the innermost frame."""
     jobs.get()
 
 
@@ -148,7 +150,7 @@ def test_a_callback_that_waits_for_a_lock_is_named(caplog: pytest.LogCaptureFixt
     assert "wait_for_a_lock" in warnings(caplog)[0]
 
 
-def test_a_quiet_loop_is_not_logged_and_soon_not_watched(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_idle_loop_is_not_logged_and_soon_not_watched(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         watchdog = Watchdog(NEVER)
         watchdog.start()
@@ -181,7 +183,7 @@ def test_work_that_nothing_has_announced_is_watched_too() -> None:
     asyncio.run(scene())
 
 
-def test_a_sleeping_watchdog_sees_what_holds_the_loop_for_long(
+def test_a_sleeping_watchdog_sees_a_function_that_blocks_the_loop_for_long(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def compute(watchdog: Watchdog) -> None:
@@ -202,7 +204,7 @@ def test_a_sleeping_watchdog_sees_what_holds_the_loop_for_long(
     assert "compute" in warnings(caplog)[0]
 
 
-def test_it_stops_at_once_and_leaves_no_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_watchdog_stops_at_once_and_leaves_no_thread(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "turnwire")
 
     async def scene() -> None:
@@ -220,7 +222,7 @@ def test_it_stops_at_once_and_leaves_no_thread(caplog: pytest.LogCaptureFixture)
     assert "longest pause" in caplog.text
 
 
-def test_a_threshold_of_nothing_switches_it_off() -> None:
+def test_a_threshold_of_zero_switches_the_watchdog_off() -> None:
     async def scene() -> None:
         watchdog = Watchdog(0)
         watchdog.start()
@@ -232,7 +234,7 @@ def test_a_threshold_of_nothing_switches_it_off() -> None:
     asyncio.run(scene())
 
 
-def test_a_server_names_what_held_it_and_leaves_no_thread(
+def test_a_server_logs_the_blocking_function_and_leaves_no_thread(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     held: list[Watchdog] = []

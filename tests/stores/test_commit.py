@@ -1,4 +1,4 @@
-"""A commit in the tables: what each of its rows says, and that a refused one leaves no row at all."""
+"""A commit in the tables: the content of each row, and no row of a refused commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.core.content import Blob, ImageContent, TextContent
 from turnwire.core.conversation.effects import (
     AddEntry,
@@ -43,7 +43,7 @@ from turnwire.testing.store_samples import (
 
 
 class Scene:
-    """A conversation of ann's in a file, beside one of bob's, which is older."""
+    """A conversation of ann in a file with an older one of bob."""
 
     def __init__(self, path: Path, store: SqliteStore, talk: Writing) -> None:
         self.store = store
@@ -57,7 +57,7 @@ class Scene:
         return rows_of(self._path, statement)
 
     def tables(self) -> dict[str, list[Any]]:
-        """All that is in the file."""
+        """Returns the content of all tables."""
         names = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
         return {name: self.rows(f"SELECT * FROM {name}") for (name,) in names}
 
@@ -123,7 +123,7 @@ def test_a_refused_commit_changes_no_table(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_who_is_fenced_learns_which_fence_holds(path: Path) -> None:
+def test_a_fenced_commit_names_the_valid_fence(path: Path) -> None:
     async def test(scene: Scene) -> None:
         old, talk = scene.talk.claim, scene.talk
         new = await scene.store.claim("c", "two", now=10**15, lease=1)
@@ -138,7 +138,7 @@ def test_who_is_fenced_learns_which_fence_holds(path: Path) -> None:
     with_talk(path, test)
 
 
-def test_whoever_has_wrong_numbers_learns_where_the_log_ends(path: Path) -> None:
+def test_a_refused_commit_with_wrong_numbers_names_the_head_of_the_log(path: Path) -> None:
     async def test(scene: Scene) -> None:
         await scene.talk.say("one", "two", "three")
         behind = Writing(scene.store, scene.talk.claim, structs.replace(scene.talk.state, head=1))
@@ -149,7 +149,7 @@ def test_whoever_has_wrong_numbers_learns_where_the_log_ends(path: Path) -> None
     with_talk(path, test)
 
 
-def test_what_has_happened_already_must_be_written_and_the_rest_may_be_refused(path: Path) -> None:
+def test_facts_must_be_written_and_new_input_may_be_refused(path: Path) -> None:
     async def test(scene: Scene) -> None:
         commit = scene.talk.prepare()
         assert CommitJob(commit, raw_limit=0).must is False
@@ -284,7 +284,7 @@ def test_the_figures_of_a_turn_are_columns_and_unknown_ones_are_null(path: Path)
 # --- requests, receipts, money, and the trail -----------------------------------------------------
 
 
-def test_a_request_is_a_row_with_an_item_that_ends_with_it(path: Path) -> None:
+def test_a_request_is_a_row_whose_inbox_item_closes_with_it(path: Path) -> None:
     async def test(scene: Scene) -> None:
         asked = structs.replace(a_request(), deadline_at=at(60))
         await scene.write(OpenRequestRow(asked), seconds=1)

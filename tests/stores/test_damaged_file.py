@@ -1,4 +1,4 @@
-"""The file is removed, cut short, or replaced by another while it is in use: that is noticed."""
+"""The file is removed, cut short or replaced while it is in use: the store notices it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import PATIENCE, Watcher, engine_on, talk_with
-from tests.stores.files import rows_of
+from tests.engine.helpers.scripted_agent import ScriptedAgent
+from tests.engine.helpers.watcher import PATIENCE, Watcher, engine_on, talk_with
+from tests.stores.helpers.sql import rows_of
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
@@ -44,7 +44,7 @@ def in_store(path: Path, scene: Callable[[SqliteStore], Awaitable[None]]) -> Non
 
 
 async def again(what: Callable[[], Awaitable[object]]) -> None:
-    """Ask until it works: the first to notice is told to ask again."""
+    """Retries until the call works: the first call that notices the damage is told to retry."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(StorageUnavailable):
@@ -123,10 +123,8 @@ def test_a_file_that_was_vacuumed_is_still_the_same(path: Path) -> None:
     in_store(path, scene)
 
 
-def test_a_file_that_was_replaced_while_something_is_erased_is_told_of_too(
-    path: Path, tmp_path: Path
-) -> None:
-    """The thread that writes looks at the file for itself; what comes next must still be told."""
+def test_a_file_that_was_replaced_during_erasing_is_noticed_too(path: Path, tmp_path: Path) -> None:
+    """The writer thread checks the file itself; the next call must still report it."""
 
     async def scene(store: SqliteStore) -> None:
         talk = await begin(store)
@@ -167,7 +165,7 @@ def test_a_file_that_was_replaced_is_another_log(path: Path, tmp_path: Path, how
         with pytest.raises(StorageUnavailable, match=r"was replaced.*Try again"):
             await talk.say("three")
         await again(lambda: store.entries("c"))
-        assert store.epoch != epoch, "whoever comes with a place in the old log is told"
+        assert store.epoch != epoch, "a client with a cursor of the old log is reset"
         assert len(await store.entries("c")) == 1
         with pytest.raises(Fenced):
             await talk.say("three")
@@ -197,9 +195,7 @@ def test_a_reader_may_be_the_first_to_notice(path: Path, tmp_path: Path) -> None
     in_store(path, scene)
 
 
-def test_what_a_killed_process_wrote_ahead_does_not_get_into_a_backup(
-    path: Path, tmp_path: Path
-) -> None:
+def test_the_wal_of_a_killed_process_does_not_get_into_a_backup(path: Path, tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     killed.mkdir()
 
@@ -219,10 +215,12 @@ def test_what_a_killed_process_wrote_ahead_does_not_get_into_a_backup(
 
     in_store(killed / "turnwire.db", look)
     assert rows_of(killed / "turnwire.db", "PRAGMA integrity_check") == [("ok",)]
-    assert (killed / "turnwire.db-wal.left-behind").exists(), "it is kept, for whoever wants it"
+    assert (killed / "turnwire.db-wal.left-behind").exists(), "the file is kept"
 
 
-def test_another_version_in_its_place_is_migrated_or_refused(path: Path, tmp_path: Path) -> None:
+def test_a_replacing_file_of_another_version_is_migrated_or_refused(
+    path: Path, tmp_path: Path
+) -> None:
     async def scene(store: SqliteStore) -> None:
         await begin(store)
         for name in ("newer", "sound"):
@@ -252,7 +250,7 @@ def test_a_newer_version_that_changes_the_tables_of_a_log_in_use_is_noticed(path
     assert rows_of(path, "SELECT count(*) FROM messages") == [(0,)]
 
 
-def test_what_another_process_repairs_is_noticed(path: Path) -> None:
+def test_a_repair_by_another_process_is_noticed(path: Path) -> None:
     async def scene(store: SqliteStore) -> None:
         talk = await begin(store)
         await talk.say("one", "two")
@@ -342,7 +340,7 @@ def test_a_turn_that_runs_when_the_log_is_replaced_writes_nothing_more(
     assert not check(path, now=NOW).left
 
 
-def test_people_are_told_that_the_log_is_gone_and_the_turn_goes_on_when_it_is_back(
+def test_a_missing_log_is_reported_and_the_turn_goes_on_when_it_is_back(
     path: Path, tmp_path: Path
 ) -> None:
     async def scene() -> None:
@@ -381,7 +379,7 @@ def test_a_conversation_that_the_other_log_does_not_have_is_not_found(
 
 
 def test_a_file_that_grows_while_it_is_looked_at_was_not_cut_short(tmp_path: Path) -> None:
-    """One thread looks at it, it grows, another one looks at it, and only then the first one thinks."""
+    """One thread reads the size, the file grows, another thread reads it, then the first compares."""
     path = tmp_path / "log.db"
     path.write_bytes(b"x" * 100)
     file = WatchedFile(str(path))
@@ -389,7 +387,7 @@ def test_a_file_that_grows_while_it_is_looked_at_was_not_cut_short(tmp_path: Pat
     place = file._place
 
     class Slow:
-        """Its path, with a write and another look between the look and the thought."""
+        """A path with a write and another check between reading the size and comparing it."""
 
         def stat(self) -> os.stat_result:
             found = place.stat()

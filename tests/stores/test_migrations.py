@@ -1,4 +1,4 @@
-"""A file of any version is brought up to date, once."""
+"""A file of any older version is migrated once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.core.message_codec import encode
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
@@ -42,7 +42,7 @@ def test_an_empty_file_gets_every_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST))
-def test_an_older_file_keeps_what_it_has(tmp_path: Path, version: int) -> None:
+def test_an_older_file_keeps_its_content(tmp_path: Path, version: int) -> None:
     path = tmp_path / "log.db"
     old = connect(str(path), busy_ms=0, writes=True)
     migrate(old, to=version)
@@ -78,7 +78,7 @@ def test_an_older_file_keeps_what_it_has(tmp_path: Path, version: int) -> None:
     assert rows_of(path, "SELECT value FROM meta WHERE name = 'schema_version'") == [(NEWEST,)]
 
 
-def test_an_older_file_learns_who_needs_its_blobs_and_what_was_asked(tmp_path: Path) -> None:
+def test_an_older_file_gets_the_references_of_its_blobs_and_requests(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     old = connect(str(path), busy_ms=0, writes=True)
     migrate(old, to=3)

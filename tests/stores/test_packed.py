@@ -1,4 +1,4 @@
-"""Many rows in one value: nothing is lost on the way, and SQLite is entered once."""
+"""Many rows in one value: nothing is lost, and SQLite is entered once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from turnwire.ports import NewConversation
 from turnwire.stores.query import Query
+from turnwire.stores.records import Kinds, text
 from turnwire.stores.sqlite import SqliteStore, rows
 from turnwire.stores.sqlite.connection import connect
-from turnwire.stores.sqlite.packed import Kinds, fetch_packed, packed, text, unpacked
+from turnwire.stores.sqlite.packed import fetch_packed, packed, unpacked
 
 KINDS: Kinds = {"number": int, "words": text, "json": bytes}
 NUMBERS = st.none() | st.integers(-(2**63), 2**63 - 1)
@@ -76,7 +77,7 @@ def db(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 @pytest.fixture
 def fetched(db: apsw.Connection) -> Iterator[list[Any]]:
-    """Every row that SQLite has given to Python."""
+    """Returns every row that SQLite has given to Python."""
     given: list[Any] = []
 
     def note(cursor: apsw.Cursor, row: apsw.SQLiteValues) -> apsw.SQLiteValues:
@@ -100,7 +101,7 @@ def fetched(db: apsw.Connection) -> Iterator[list[Any]]:
         lambda db: rows.find_words(db, Query("word"), None, 500),
     ],
 )
-def test_however_many_rows_there_are_the_thread_takes_the_interpreter_for_one(
+def test_packed_rows_take_the_interpreter_lock_once(
     db: apsw.Connection, fetched: list[Any], find: Any
 ) -> None:
     find(db)

@@ -1,17 +1,17 @@
-"""Rows of partials that only this store can have: damaged ones, and those of a backup."""
+"""Partials in SQLite: damaged rows, and those of a backup."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.core.partials import Partial
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.store_samples import begin
 
 
-def test_of_a_block_that_lacks_a_piece_the_beginning_is_found(tmp_path: Path) -> None:
+def test_the_beginning_of_a_block_with_a_missing_piece_is_found(tmp_path: Path) -> None:
     async def run() -> None:
         store = await SqliteStore.open(tmp_path / "log.db")
         talk = await begin(store)
@@ -25,7 +25,7 @@ def test_of_a_block_that_lacks_a_piece_the_beginning_is_found(tmp_path: Path) ->
     asyncio.run(run())
 
 
-def test_a_backup_has_what_was_saved(tmp_path: Path) -> None:
+def test_a_backup_has_the_saved_partials(tmp_path: Path) -> None:
     async def run() -> None:
         store = await SqliteStore.open(tmp_path / "log.db")
         talk = await begin(store)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.child import ENTRIES, TALKS
-from tests.stores.files import rows_of
+from tests.stores.helpers.committing_process import ENTRIES, TALKS
+from tests.stores.helpers.sql import rows_of
+from turnwire.ports import NewConversation, Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.store_samples import NOW, Writing, begin
 
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parent.parent.parent
 def child(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is gone when the block is left."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.stores.child", *arguments],
+        [sys.executable, "-m", "tests.stores.helpers.committing_process", *arguments],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -92,7 +93,7 @@ def test_a_killed_process_leaves_whole_commits_and_all_that_had_returned(
         for _ in range(after + 1):
             told[process.stdout.readline().split()[0]] += 1
         process.kill()  # it is in the middle of commits: it does nothing else
-        for line in process.stdout:  # what it said before it died
+        for line in process.stdout:  # the output before its death
             if line.endswith("\n"):
                 told[line.split()[0]] += 1
 
@@ -118,8 +119,8 @@ def test_a_killed_process_leaves_whole_commits_and_all_that_had_returned(
     )
 
 
-def test_a_process_that_comes_and_goes_takes_nothing_away_from_who_stays(tmp_path: Path) -> None:
-    """The last one to close the file clears it up. Who is not the last must not take itself for it."""
+def test_a_process_that_closes_the_file_does_not_disturb_the_others(tmp_path: Path) -> None:
+    """The last process to close the file checkpoints it. Another process must not act as the last."""
     path = tmp_path / "log.db"
 
     def visit() -> int:
@@ -141,3 +142,19 @@ def test_a_process_that_comes_and_goes_takes_nothing_away_from_who_stays(tmp_pat
 
     asyncio.run(here())
     assert rows_of(path, "SELECT count(*) FROM messages") == [(3,)]
+
+
+def test_a_refused_claim_does_not_lock_the_store_out_after_the_write_of_another(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        path = tmp_path / "turnwire.db"
+        async with SqliteStore.open(path) as mine, SqliteStore.open(path) as theirs:
+            await mine.create(NewConversation("c", "demo", "2026-01-01T00:00:00.000Z"))
+            await theirs.claim("c", "another", now=0, lease=10_000)
+            with pytest.raises(Owned):
+                await mine.claim("c", "me", now=0, lease=10_000)
+            await theirs.create(NewConversation("theirs", "demo", "2026-01-01T00:00:00.000Z"))
+            await mine.create(NewConversation("mine", "demo", "2026-01-01T00:00:00.000Z"))
+
+    asyncio.run(scene())

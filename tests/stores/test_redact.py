@@ -1,4 +1,4 @@
-"""What is kept for debugging holds no secrets, and is not long."""
+"""Redaction: debug data has no secrets and a bounded length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.cost import grows_linearly
+from tests.helpers.cost_growth import grows_linearly
 from turnwire.stores.redact import PREVIEW_LENGTH, may_hold_secrets, raw_event, redact_text
 from turnwire.stores.secret_patterns import KINDS, Kind
 
@@ -49,7 +49,7 @@ def test_the_value_of_a_telling_key_is_taken_out(key: str) -> None:
         {"text": "bearer authentication needs an authorization header and a cookie"},
     ],
 )
-def test_what_is_no_secret_stays(value: Any) -> None:
+def test_text_without_a_secret_is_kept(value: Any) -> None:
     assert redact(value) == value
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_secret_stays(value: Any) -> None:
         ),
     ],
 )
-def test_what_looks_like_a_secret_is_taken_out_of_text(text: str, left: str) -> None:
+def test_text_that_looks_like_a_secret_is_redacted(text: str, left: str) -> None:
     assert redact_text(text) == left
     assert redact({"text": text}) == {"text": left}
 
@@ -103,7 +103,7 @@ def _secret_of(kind: Kind) -> str:
 
 @each_kind
 def test_a_secret_of_every_kind_is_taken_out(kind: Kind) -> None:
-    """Of a value, of an item of a list, of a key, of text, and of a string that is JSON itself."""
+    """In a value, an item of a list, a key, a text, and a string that is JSON itself."""
     secret = _secret_of(kind)
     inner = json.dumps({"output": kind.sample})
     for value in (
@@ -214,20 +214,20 @@ def test_nearly_every_random_key_is_taken_out() -> None:
         "1234567890123456789012345678901234567890",
     ],
 )
-def test_what_only_has_the_length_of_a_key_stays(text: str) -> None:
+def test_text_with_only_the_length_of_a_key_is_kept(text: str) -> None:
     for each in (text, f"it is {text}, and"):
         assert redact_text(each) == each
         assert redact({"id": each}) == {"id": each}
 
 
-def test_no_recording_holds_what_looks_like_a_bare_key() -> None:
+def test_no_recording_holds_a_bare_key() -> None:
     [bare] = [kind for kind in KINDS if kind.shape is not None]
     for file in FIXTURES.rglob("*.jsonl"):
         for line in file.read_text().splitlines():
             assert bare.take_out(line) == line, file
 
 
-def test_a_secret_of_aws_beside_its_id() -> None:
+def test_a_secret_of_aws_next_to_its_id_is_redacted() -> None:
     secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
     assert redact(["AKIAIOSFODNN7EXAMPLE", secret]) == ["[redacted]", "[redacted]"]
     assert secret not in redact_text(f"AKIAIOSFODNN7EXAMPLE,{secret}")
@@ -257,8 +257,8 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert redact({"text": text, "list": [text]}) == {"text": text, "list": [text]}
 
 
-def test_nothing_is_taken_out_of_the_recordings_but_what_has_a_telling_name() -> None:
-    """They are real messages of agents, and hold no secrets: `apiKeySource` is the name."""
+def test_only_fields_with_a_secret_name_are_redacted_in_the_recordings() -> None:
+    """The recordings are real messages without secrets: `apiKeySource` is the name."""
     looked_at = 0
     for file in sorted(FIXTURES.rglob("*.jsonl")):
         for text in filter(may_hold_secrets, file.read_text(errors="replace").splitlines()):
@@ -320,7 +320,7 @@ def test_a_long_message_is_kept_as_its_beginning_and_its_size() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 900, 985, 990, 999])
-def test_a_secret_is_not_in_the_beginning_either_not_even_a_part_of_it(before: int) -> None:
+def test_no_part_of_a_secret_is_in_a_shortened_text(before: int) -> None:
     raw = json.dumps({"a": "x" * before + " sk-ant-SECRETSECRETSECRET", "b": "y" * 2000}).encode()
     kept = raw_event(raw, limit=100)
     assert "SECRET" not in kept
@@ -328,12 +328,12 @@ def test_a_secret_is_not_in_the_beginning_either_not_even_a_part_of_it(before: i
 
 
 @pytest.mark.parametrize("raw", [b'{"token": 1e999, "password": "x1"}', b'\xff "password": "x1"'])
-def test_what_is_no_json_is_kept_as_text(raw: bytes) -> None:
+def test_invalid_json_is_kept_as_text(raw: bytes) -> None:
     kept = json.loads(raw_event(raw))
     assert isinstance(kept, str)
     assert "x1" not in kept
 
 
-def test_what_is_too_deep_is_kept_as_text() -> None:
+def test_json_that_is_too_deep_is_kept_as_text() -> None:
     deep = b'{"secret":' * 3000 + b'"x1"' + b"}" * 3000
     assert "x1" not in raw_event(deep, limit=10**6)

@@ -1,4 +1,4 @@
-"""The SQLite store keeps every promise of the port, and a few of its own."""
+"""The SQLite store keeps a few promises of its own; test_promises.py checks those of the port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import apsw
 import pytest
 from msgspec import Raw, structs
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.conversation.state import Waiting
 from turnwire.core.message import (
@@ -31,10 +31,10 @@ from turnwire.ports import Commit, Damaged, Fenced, NewConversation, StorageUnav
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.stores.sqlite.connection import connect
+from turnwire.stores.sqlite.nodes import ABANDONED, OVERDUE
 from turnwire.stores.sqlite.rows import find_inbox_item
-from turnwire.testing import STORE_CHECKS, StoreBroken, check_store
-from turnwire.testing.check_store import StoreCheck
-from turnwire.testing.store_checks_beside import a_backup_is_a_log_of_its_own
+from turnwire.stores.sqlite.schema import migrate
+from turnwire.testing import StoreBroken, check_store
 from turnwire.testing.store_samples import TRACE, a_message, at, begin
 
 
@@ -54,17 +54,6 @@ def in_store(path: Path, work: Callable[[SqliteStore], Awaitable[None]], **optio
 # --- the promises of the port -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
-def test_it_keeps_the_promise(check: StoreCheck, tmp_path: Path) -> None:
-    in_store(tmp_path / "log.db", check)
-
-
-def test_a_backup_is_a_log_of_its_own(tmp_path: Path) -> None:
-    in_store(
-        tmp_path / "log.db", lambda store: a_backup_is_a_log_of_its_own(store, SqliteStore.open)
-    )
-
-
 def test_the_checks_can_be_run_together(tmp_path: Path) -> None:
     numbers = iter(range(100))
 
@@ -82,7 +71,7 @@ class _Forgetful(SqliteStore):
         raise OSError("no blobs here")
 
 
-def test_a_store_that_breaks_a_promise_is_told_which(tmp_path: Path) -> None:
+def test_a_broken_store_gets_the_name_of_the_failed_check(tmp_path: Path) -> None:
     numbers = iter(range(100))
 
     async def make() -> Store:
@@ -114,7 +103,7 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["log.db"]
 
 
-def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_a_store_that_is_opened_again_has_its_entries(tmp_path: Path) -> None:
     epochs = []
 
     async def write(store: SqliteStore) -> None:
@@ -130,7 +119,7 @@ def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> No
     assert epochs[0] == epochs[1]
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named_in_the_error(tmp_path: Path) -> None:
     async def nothing(store: SqliteStore) -> None: ...
 
     with pytest.raises(StorageUnavailable, match="cannot be opened"):
@@ -146,7 +135,7 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
         in_store(tmp_path / "log.db", nothing)
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
+def test_a_closed_store_refuses_calls(tmp_path: Path) -> None:
     async def run() -> None:
         store = await SqliteStore.open(tmp_path / "log.db")
         talk = await begin(store)
@@ -160,7 +149,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_closing_writes_what_was_asked_for(tmp_path: Path) -> None:
+def test_closing_completes_pending_commits(tmp_path: Path) -> None:
     async def write(store: SqliteStore) -> None:
         talk = await begin(store)
         late = asyncio.ensure_future(talk.say("just in time"))
@@ -218,7 +207,7 @@ def _call(name: str) -> ToolCallPart:
         (_entry("assistant"), "assistant", "text"),
     ],
 )
-def test_a_row_says_what_kind_of_entry_it_is(
+def test_a_row_names_the_kind_of_its_entry(
     tmp_path: Path, entry: Message, role: str, kind: str
 ) -> None:
     async def write(store: SqliteStore) -> None:
@@ -261,7 +250,7 @@ def test_the_audit_trail_cannot_be_changed_by_hand(tmp_path: Path) -> None:
         await store.note("connected", at=at())
 
     in_store(tmp_path / "log.db", write)
-    for statement in ("UPDATE audit SET by = 'nobody'", "DELETE FROM audit"):
+    for statement in ("UPDATE audit SET by = 'other'", "DELETE FROM audit"):
         with pytest.raises(apsw.ConstraintError, match="append-only"):
             rows_of(tmp_path / "log.db", statement)
 
@@ -303,7 +292,7 @@ def test_a_commit_that_has_to_be_written_again_is_indexed_once(tmp_path: Path) -
 # --- many at once -------------------------------------------------------------------------------
 
 
-def test_a_commit_that_nobody_waits_for_any_more_is_written_or_not_but_whole(
+def test_a_cancelled_commit_is_written_as_a_whole_or_not_at_all(
     tmp_path: Path,
 ) -> None:
     async def work(store: SqliteStore) -> None:
@@ -326,7 +315,7 @@ def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
         talk = await begin(store)
         await talk.say("before")
         other = apsw.Connection(str(tmp_path / "log.db"))
-        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        other.execute("BEGIN IMMEDIATE")  # no other process can write now
         late = asyncio.ensure_future(talk.say("after"))
         assert len(await store.entries("c")) == 1
         assert len(await store.conversations()) == 1
@@ -388,7 +377,7 @@ def test_commits_come_from_several_event_loops(tmp_path: Path) -> None:
     in_store(tmp_path / "log.db", work)
 
 
-def test_whoever_met_damage_sees_what_is_written_after_it(tmp_path: Path) -> None:
+def test_a_reader_that_met_damage_sees_later_entries(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
 
     async def work(store: SqliteStore) -> None:
@@ -400,7 +389,7 @@ def test_whoever_met_damage_sees_what_is_written_after_it(tmp_path: Path) -> Non
             await store.conversation("broken")
         await store.create(NewConversation("whole", "demo", at(2)))
         assert await store.conversation("whole") is not None
-        assert damage.value.message  # whoever keeps the error keeps what it comes from
+        assert damage.value.message  # the error keeps its cause
 
     in_store(path, work, readers=1)
 
@@ -439,3 +428,16 @@ def test_a_search_reads_no_more_than_a_bounded_amount_for_its_snippets(tmp_path:
         assert all(hit.timestamp for hit in hits)
 
     in_store(tmp_path / "log.db", look)
+
+
+def test_an_index_finds_what_dead_nodes_have_left(tmp_path: Path) -> None:
+    db = apsw.Connection(str(tmp_path / "log.db"))
+    migrate(db)
+    for sql, values, index in [
+        (ABANDONED, (0, "", "[]", 8), "conversations_of_owner"),
+        (OVERDUE, ("2026", 0, "", "[]", 8), "requests_by_deadline"),
+    ]:
+        plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+        assert any(index in line for line in plan), plan
+        assert not [line for line in plan if line.startswith(("SCAN c", "SCAN r"))], plan
+    db.close()

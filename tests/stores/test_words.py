@@ -1,4 +1,4 @@
-"""Words of any script are found, whatever a person types."""
+"""The search finds words of any script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cost import costs_at_most, grows_linearly
+from tests.helpers.cost_growth import costs_at_most, grows_linearly
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import (
     ImagePart,
@@ -36,7 +36,7 @@ TABLE = "CREATE VIRTUAL TABLE s USING fts5 (w, tokenize = 'unicode61 remove_diac
 
 
 def found(text: str, words: str) -> bool:
-    """Whether SQLite finds the words in the text."""
+    """Returns whether SQLite finds the words in the text."""
     expression = Query(words).expression
     if expression is None:
         return False
@@ -80,7 +80,7 @@ def snippet(text: str, words: str) -> str:
         ("हिन्दी में", "हिन्दी"),
     ],
 )
-def test_it_is_found(text: str, words: str) -> None:
+def test_a_text_is_found_by_the_search(text: str, words: str) -> None:
     assert found(text, words)
 
 
@@ -98,12 +98,12 @@ def test_it_is_found(text: str, words: str) -> None:
         ("anything", "()"),
     ],
 )
-def test_it_is_not_found(text: str, words: str) -> None:
+def test_a_text_is_not_found_by_another_search(text: str, words: str) -> None:
     assert not found(text, words)
 
 
 @given(st.text(), st.text())
-def test_whatever_is_typed_is_only_words(text: str, words: str) -> None:
+def test_any_search_text_is_read_as_words(text: str, words: str) -> None:
     found(text.encode(errors="replace").decode(), words.encode(errors="replace").decode())
     shown = snippet(text, words)
     assert shown.count("\x02") == shown.count("\x03")
@@ -118,7 +118,7 @@ def test_any_piece_of_a_chinese_text_is_found(text: str, data: Any) -> None:
         assert found(text, words)
 
 
-def test_a_snippet_marks_the_words_and_shows_what_is_around_them() -> None:
+def test_a_snippet_marks_the_words_and_shows_the_text_around_them() -> None:
     assert snippet("Le café est là", "cafe") == "Le \x02café\x03 est là"
     assert snippet("开会议，会议", "会议") == "开\x02会议\x03，\x02会议\x03"
     assert snippet("Deployment  of\n\tfoo", "deploy FOO") == "\x02Deployment\x03 of \x02foo\x03"
@@ -160,7 +160,7 @@ def test_a_search_for_too_much_is_refused(words: str, limit: int) -> None:
     assert limit in refused.value.data.values()
 
 
-def test_of_many_words_the_first_ones_count() -> None:
+def test_only_the_first_words_of_a_long_search_count() -> None:
     sixty = [f"w{n}" for n in range(60)]
     query, first = Query(" ".join(sixty)), Query(" ".join(sixty[:50]))
     assert (query.ignored, first.ignored) == (10, 0)
@@ -206,7 +206,7 @@ def test_ordinary_text_is_indexed_in_nfkc(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["e\u0301", "\u1112\u1161\u11ab", "ﬁ ", "会，", "हिन्दी ", "ｶﾞ"])
 def test_long_text_is_indexed_in_nfkc_as_well(piece: str) -> None:
-    """It is normalized in slices, and what belongs together may lie on both sides of a cut."""
+    """Text is normalized in slices, and a sequence may span a cut."""
     for before in range(4):
         text = "x" * before + "".join(f"{piece * 20} " for _ in range(2000 // len(piece)))
         assert len(text) > 20_000
@@ -238,7 +238,7 @@ def test_a_run_of_marks_is_cut_after_thirty() -> None:
     assert found("cafe" + "\u0316" * 3000 + " there", "cafe" + "\u0316" * 900)
 
 
-def test_no_more_characters_are_remembered_than_there_are_places() -> None:
+def test_the_character_cache_is_bounded() -> None:
     every = "".join(map(chr, [*range(0x3400, 0xD000), *range(0x20000, 0x2A000)]))
     assert snippet(every, chr(0x29000)).count("\x02") <= 1
     assert len(_FOLDED) <= 20_000
@@ -272,5 +272,5 @@ def _result(content: Any) -> ToolResultPart:
         (_entry("tool", _result("x" * RESULT_LIMIT + "y")), "x" * RESULT_LIMIT),
     ],
 )
-def test_what_people_agents_and_tools_said_can_be_found(entry: Message, text: str) -> None:
+def test_text_of_people_agents_and_tools_can_be_found(entry: Message, text: str) -> None:
     assert text_of(entry) == text

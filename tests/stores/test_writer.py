@@ -1,4 +1,4 @@
-"""The thread that writes: what is asked for together is written together, and fails apart."""
+"""The writer thread: jobs are written together and fail separately."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import Event
 import apsw
 import pytest
 
-from tests.stores.files import rows_of
+from tests.stores.helpers.sql import rows_of
 from turnwire.ports import Conflict, StorageUnavailable
 from turnwire.stores.sqlite.ballast import Ballast
 from turnwire.stores.sqlite.connection import connect
@@ -53,7 +53,7 @@ def test_more_than_fits_into_one_transaction_is_written(writer: Writer, path: Pa
     assert numbers(path) == list(range(3000))
 
 
-def test_whoever_asked_gets_the_result_or_the_error(writer: Writer, path: Path) -> None:
+def test_the_caller_gets_the_result_or_the_error(writer: Writer, path: Path) -> None:
     def broken(db: apsw.Cursor) -> None:
         add(3)(db)
         raise ValueError("a defect")
@@ -76,7 +76,7 @@ def test_whoever_asked_gets_the_result_or_the_error(writer: Writer, path: Path) 
 
 
 class _Unlucky(Job[None]):
-    """Meets a full disk when it is run for the second time, and for the second time only."""
+    """A job that meets a full disk in its second run only."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -88,9 +88,7 @@ class _Unlucky(Job[None]):
         add(5)(db)
 
 
-def test_a_disk_that_fails_in_the_second_attempt_fails_nobody_for_good(
-    writer: Writer, path: Path
-) -> None:
+def test_a_disk_that_fails_in_the_retry_fails_no_later_commit(writer: Writer, path: Path) -> None:
     unlucky = _Unlucky()
 
     async def ask() -> list[object]:
@@ -113,7 +111,7 @@ class _Unsettled(Job[None]):
         raise ValueError("a defect")
 
 
-def test_what_fails_at_the_end_of_the_transaction_fails_alone_too(
+def test_a_job_that_fails_at_the_end_of_the_transaction_fails_alone_too(
     writer: Writer, path: Path
 ) -> None:
     async def ask() -> list[object]:
@@ -126,7 +124,7 @@ def test_what_fails_at_the_end_of_the_transaction_fails_alone_too(
     assert numbers(path) == [1, 2]
 
 
-def test_what_was_not_handed_over_before_the_end_is_refused(writer: Writer, path: Path) -> None:
+def test_a_job_after_the_end_of_the_writer_is_refused(writer: Writer, path: Path) -> None:
     async def ask() -> None:
         late = writer.call(add(1))
         writer.close()
@@ -137,7 +135,7 @@ def test_what_was_not_handed_over_before_the_end_is_refused(writer: Writer, path
     assert numbers(path) == []
 
 
-def test_a_loop_that_has_ended_is_not_told(writer: Writer, path: Path) -> None:
+def test_a_closed_event_loop_is_not_called(writer: Writer, path: Path) -> None:
     ended = Event()
 
     def slow(db: apsw.Cursor) -> None:

@@ -1,4 +1,4 @@
-"""The check of projectors: those that are there pass, and each kind of broken one fails."""
+"""`check_projector`: the existing projectors pass, and each kind of broken one fails."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class V2(V2Projector):
         super().__init__("talk")
 
 
-def test_the_projectors_that_are_there_keep_their_promises() -> None:
+def test_the_projectors_of_turnwire_pass_the_checks() -> None:
     check_projector(V2)
     check_projector(lambda: RpcProjector("demo", "session-1", "stream"))
 
 
 class Loses(V2):
-    """Tells no thinking."""
+    """A projector that leaves out thinking."""
 
     def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
         return [each for each in super().project(happened) if each.number != 2]
 
 
 class Reorders(V2):
-    """Tells the newest first."""
+    """A projector that sends the newest first."""
 
     def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
         return super().project(happened)[::-1]
 
 
 class Mumbles(V2):
-    """Tells the pieces in whichever order."""
+    """A projector that sends partials in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Mumbles(V2):
 
 
 class Strict(V2):
-    """Knows all there is, and nothing newer."""
+    """A projector that fails at unknown happenings."""
 
     def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
         for each in happened:
@@ -94,14 +94,14 @@ class Chatters(V2):
 
 
 class Secretive(V2):
-    """Does not tell a client that comes what grows."""
+    """A projector that sends new clients no growing blocks."""
 
     def present(self, now: h.Now) -> list[Sent]:
         return super().present(h.Now(now.at, now.head, now.status, Growing()))
 
 
 class Rewrites(V2):
-    """Changes what it has given."""
+    """A projector that changes its earlier output."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Understates(V2):
 
 
 class Meddles(V2):
-    """Changes what it is given."""
+    """A projector that changes its input."""
 
     def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
         told = super().project(happened)

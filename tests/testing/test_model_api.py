@@ -1,4 +1,4 @@
-"""The scripted Messages API, asked as a client asks it: over HTTP."""
+"""The scripted Messages API over HTTP."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def test_without_a_stream_the_message_comes_whole() -> None:
     assert (message["stop_reason"], message["model"]) == ("tool_use", "m")
 
 
-async def test_replies_come_in_order_and_a_script_that_is_over_says_so() -> None:
+async def test_replies_come_in_order_and_a_finished_script_is_an_error() -> None:
     async with ModelApi("One.") as api:
         api.say_next("Two.", lambda request: f"You said {request.prompt}.")
         assert deltas(await said(api), "text") == ["One."]
@@ -150,7 +150,7 @@ async def test_replies_come_in_order_and_a_script_that_is_over_says_so() -> None
     assert error["message"] == "The script has no reply to request 4 of the main conversation."
 
 
-async def test_sub_agents_have_lanes_and_what_offers_no_tools_is_aside() -> None:
+async def test_sub_agents_have_lanes_and_requests_without_tools_do_not_count() -> None:
     async with ModelApi("Main.", lanes={"helper": ["Helped."]}, aside="A title") as api:
         assert deltas(await said(api, "you are a helper"), "text") == ["Helped."]
         assert deltas(await said(api, tools=[]), "text") == ["A title"]
@@ -170,7 +170,7 @@ async def test_sub_agents_have_lanes_and_what_offers_no_tools_is_aside() -> None
         (529, "overloaded_error"),
     ],
 )
-async def test_an_error_by_its_status(status: int, kind: str) -> None:
+async def test_an_error_is_chosen_by_its_status(status: int, kind: str) -> None:
     async with ModelApi(Fail(status, "no", headers={"retry-after": "3"})) as api:
         assert await refusal(api) == (status, {"type": kind, "message": "no"}, "3")
 
@@ -211,12 +211,12 @@ async def test_a_connection_breaks_off_also_after_the_last_event_and_without_a_s
         assert [each.whole for each in api.said.values()] == [False]
 
 
-async def test_an_error_in_a_stream_has_words() -> None:
+async def test_an_error_in_a_stream_has_a_message() -> None:
     async with ModelApi(Say(["a"], error_after=1, error_message="Too much to do.")) as api:
         assert (await said(api))[-1]["error"]["message"] == "Too much to do."
 
 
-async def test_a_call_whose_input_is_no_json_and_events_that_nobody_knows() -> None:
+async def test_a_tool_call_may_have_invalid_json_and_a_stream_unknown_events() -> None:
     strange: list[Block | str] = [
         Raw("hologram", {"type": "hologram", "depth": 3}),
         ToolUse("Bash", json='{"command": "ls', cuts=2),
@@ -243,7 +243,7 @@ async def test_a_connection_that_is_to_be_closed_is_closed() -> None:
         writer.close()
 
 
-async def test_without_a_stream_an_error_is_a_status_and_words_take_as_long() -> None:
+async def test_without_a_stream_an_error_is_a_status_and_text_takes_as_long() -> None:
     loop = asyncio.get_running_loop()
     slow = Say([Text("Slow.", cuts=5, delay=0.01)], delay=0.01)
     async with ModelApi(Say(["Half a"], error_after=3), slow) as api:
@@ -254,7 +254,7 @@ async def test_without_a_stream_an_error_is_a_status_and_words_take_as_long() ->
     assert loop.time() - begun >= 0.06
 
 
-async def test_a_stream_stands_still_until_it_is_released() -> None:
+async def test_a_stream_waits_until_it_is_released() -> None:
     async with ModelApi(Say(["One", Hold("gate"), "two"])) as api:
         asking = asyncio.create_task(said(api))
         await api.until(lambda api: api.holding == ["gate"])
@@ -263,7 +263,7 @@ async def test_a_stream_stands_still_until_it_is_released() -> None:
         assert deltas(await asking, "text") == ["One", "two"]
 
 
-async def test_a_client_that_leaves_at_a_hold_is_let_go() -> None:
+async def test_a_client_that_leaves_during_a_hold_is_forgotten() -> None:
     async with ModelApi(Say(["One", Hold()]), "Next.") as api:
         _, writer = await api_connection(api)
         data = body(stream=True)
@@ -303,7 +303,7 @@ def nothing(request: Request) -> Any:
     ("reply", "why"),
     [(broken, "LookupError: no such page"), (nothing, "a Say, a Fail or a string, not None")],
 )
-async def test_a_function_that_has_no_reply_is_told_as_an_error(reply: Any, why: str) -> None:
+async def test_a_function_without_a_reply_is_an_error(reply: Any, why: str) -> None:
     async with ModelApi(reply, "Next.") as api:
         status, error, _ = await refusal(api)
         assert (status, error["type"]) == (400, "invalid_request_error")
@@ -311,7 +311,7 @@ async def test_a_function_that_has_no_reply_is_told_as_an_error(reply: Any, why:
         assert deltas(await said(api), "text") == ["Next."]
 
 
-def test_what_is_no_reply_is_refused_at_once() -> None:
+def test_an_invalid_reply_is_refused_at_once() -> None:
     wrong: Any = None
     with pytest.raises(TypeError, match="a Say, a Fail or a string, not None"):
         ModelApi("One.", wrong)
@@ -328,7 +328,7 @@ def test_what_is_no_reply_is_refused_at_once() -> None:
         b"hello\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_is_refused_with_words(sent: bytes) -> None:
+async def test_an_invalid_request_is_refused_with_a_message(sent: bytes) -> None:
     async with ModelApi("Next.") as api:
         reader, writer = await api_connection(api)
         writer.write(sent)
@@ -339,7 +339,7 @@ async def test_what_is_no_request_is_refused_with_words(sent: bytes) -> None:
         assert deltas(await said(api), "text") == ["Next."]
 
 
-async def test_the_rest_of_what_clients_ask() -> None:
+async def test_the_other_addresses_of_the_api_are_answered() -> None:
     async with ModelApi("Zipped.") as api:
         counted = await asyncio.to_thread(post, api.url, body(), "/v1/messages/count_tokens")
         assert json.loads(counted)["input_tokens"] > 0
@@ -357,13 +357,13 @@ async def test_the_rest_of_what_clients_ask() -> None:
 
 
 @given(st.text(), st.none() | st.integers(-2, 20) | st.lists(st.integers(-2, 20)))
-def test_whatever_the_cuts_the_text_is_the_same(text: str, cuts: int | list[int] | None) -> None:
+def test_the_text_is_the_same_for_any_cuts(text: str, cuts: int | list[int] | None) -> None:
     cut = pieces(text, cuts)
     assert "".join(cut) == text
     assert len(cut) == 1 or all(cut)
 
 
-def test_claude_is_told_where_the_model_is_and_nothing_else(tmp_path: Path) -> None:
+def test_claude_gets_only_the_address_of_the_model(tmp_path: Path) -> None:
     env = claude_environment("http://127.0.0.1:1", tmp_path)
     assert env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
     assert env["HOME"] == str(tmp_path)
@@ -391,7 +391,7 @@ def test_a_script_in_a_file_is_served_until_it_is_stopped(tmp_path: Path) -> Non
         ('{"replies": []}', "taken", 1, "The script cannot be served: "),
     ],
 )
-async def test_a_script_or_a_port_that_is_none_is_told_in_a_line(
+async def test_an_invalid_script_or_port_is_reported_in_a_line(
     tmp_path: Path, script: str, port: str, code: int, why: str
 ) -> None:
     path = tmp_path / "script.json"

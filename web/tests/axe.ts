@@ -1,11 +1,11 @@
-// Whether everybody can use what is shown.
+// Accessibility checks with axe.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe finds, in both themes. Its script comes past the page's policy, as a tool of the browser's. */
+/** Returns what axe finds in both themes. DevTools load its script, so the page's policy does not block it. */
 export async function violations(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: `"axe" in window || (() => { ${axe} })()` });
@@ -13,7 +13,7 @@ export async function violations(page: Page): Promise<string[]> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(async () => {
-      await new Promise(requestAnimationFrame); // what the theme sets in motion has begun
+      await new Promise(requestAnimationFrame); // the transitions of the theme have started
       await Promise.allSettled(document.getAnimations().map((each) => each.finished));
     });
     const { result } = await session.send("Runtime.evaluate", {

@@ -1,4 +1,4 @@
-// A real browser, and what tests do in it.
+// A real browser, and the actions of tests in it.
 import { deepEqual } from "node:assert/strict";
 import {
   type Browser,
@@ -11,16 +11,16 @@ import {
 import { inject } from "vitest";
 import type { Server } from "./server";
 
-/** The one browser of this run, which setup.ts has started. */
+/** Connects to the browser of this run, which setup.ts has started. */
 export function openBrowser(): Promise<Browser> {
   return chromium.connect(inject("browser"));
 }
 
-/** A machine may have much else to do: an agent may take a minute to start, and then it has to answer. */
+/** Milliseconds. On a busy machine an agent may need a minute to start. */
 const TIMEOUT = 150_000;
 const VIEWPORT = { width: 1280, height: 860 };
 
-/** Presses a button that a row shows while the mouse is on it. The list may move its rows meanwhile: then the mouse comes again. */
+/** Presses a button that a row shows while the mouse is over it. Retries if the list moves the row meanwhile. */
 export async function pressIn(row: Locator, name: string): Promise<void> {
   for (const end = Date.now() + TIMEOUT; ; ) {
     await row.hover();
@@ -32,7 +32,7 @@ export async function pressIn(row: Locator, name: string): Promise<void> {
   }
 }
 
-/** Somebody in a window of their own. What goes wrong in its pages is kept. */
+/** A person with a browser window. Records the errors of its pages. */
 export class Person {
   readonly problems: string[] = [];
 
@@ -42,12 +42,12 @@ export class Person {
     private readonly server: Server,
   ) {}
 
-  /** With an empty page. */
+  /** Returns a person with an empty page. */
   static async come(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<Person> {
     const context = await browser.newContext({
       locale: "en-GB",
       viewport: VIEWPORT,
-      reducedMotion: "reduce", // to draw what moves costs more than all the rest
+      reducedMotion: "reduce", // drawing animations costs more than everything else
       ...options,
     });
     context.setDefaultTimeout(TIMEOUT);
@@ -56,7 +56,7 @@ export class Person {
     return person;
   }
 
-  /** Is let in, by a cookie or through a link, and is shown the first page. */
+  /** Signs in, by a cookie or through a link, and opens the start page. */
   static async enter(
     browser: Browser,
     server: Server,
@@ -69,7 +69,7 @@ export class Person {
     return person;
   }
 
-  /** Has what a link is exchanged for. */
+  /** Stores the cookie and the page key of a signed-in user. */
   async beKnown(): Promise<void> {
     const { cookies, pageKey } = await this.server.entered();
     await this.context.addCookies(cookies);
@@ -83,10 +83,10 @@ export class Person {
 
   async goHome(link = `${this.server.url}/`): Promise<void> {
     await this.page.goto(link);
-    await this.page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
+    await this.page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is hidden
   }
 
-  /** Another tab. */
+  /** Opens another tab. */
   async tab(path: string): Promise<Page> {
     const page = await this.context.newPage();
     this.watch(page);
@@ -97,7 +97,7 @@ export class Person {
   private watch(page: Page): void {
     page.on("pageerror", (error) => this.problems.push(String(error)));
     page.on("console", (message) => {
-      // A server that is gone, or that refuses, is no fault of the page's.
+      // Ignores errors of the server: a refusal, or a lost connection.
       if (
         message.type() === "error" &&
         !/Failed to load resource|WebSocket connection|ERR_/.test(message.text())
@@ -107,16 +107,16 @@ export class Person {
     });
   }
 
-  /** Begins a conversation with these words. Its id. */
+  /** Starts a conversation with this message. Returns its id. */
   async begin(words: string, page: Page = this.page): Promise<string> {
     await page.goto(`${this.server.url}/new`);
     await page.getByLabel("What do you want to say?").fill(words);
-    await page.getByRole("button", { name: "Begin" }).click();
+    await page.getByRole("button", { name: "Start" }).click();
     await page.waitForURL(/\/c\//);
     return decodeURIComponent(new URL(page.url()).pathname.slice(3));
   }
 
-  /** The same without filling in the form; `delay`: for an agent that speaks slower. */
+  /** Does the same without the form. `delay`: seconds between two pieces of the agent's output. */
   async quick(words: string, delay?: number): Promise<string> {
     const options = delay === undefined ? {} : { delay };
     const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", { options });
@@ -125,17 +125,17 @@ export class Person {
     return id;
   }
 
-  /** Nothing may have gone wrong in any of their pages. */
+  /** Closes the window. Fails if one of its pages had an error. */
   async leave(): Promise<void> {
     await this.context.close();
     deepEqual(this.problems, []);
   }
 
-  /** The same, and the next one finds the window as if it were new: to open one costs a second. */
+  /** Resets the window for the next test, because opening a window takes a second. */
   async makeRoom(): Promise<void> {
     const { context, page } = this;
     await Promise.all(context.pages().map((each) => each !== page && each.close()));
-    // A page without anything, but of the same kind: the browser need not begin another process.
+    // An empty page with the same headers, so that the browser keeps its process.
     const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html" };
     await page.route(`${this.server.url}/nothing`, (route) => route.fulfill({ headers, body: "" }));
     await page.goto(`${this.server.url}/nothing`);
@@ -153,10 +153,10 @@ export async function say(page: Page, words: string): Promise<void> {
   await page.getByRole("button", { name: /^Send/ }).click();
 }
 
-/** What people have said here. To be polled: rows out of sight may be missing until the list is at rest. */
+/** Returns the messages of people. Poll it: hidden rows may be missing until the list has settled. */
 export const saidOn = (page: Page) => (): Promise<string[]> => page.locator(".row.said").allInnerTexts();
 
-/** Waits until the conversation is in this state, in words. */
+/** Waits until the conversation shows this state. */
 export async function state(page: Page, words: string): Promise<void> {
   await page.locator(".state-words", { hasText: new RegExp(`^${words}$`) }).waitFor();
 }

@@ -1,12 +1,12 @@
 // The first five minutes with the real Claude Code; only its model follows a script.
 import type { Page } from "playwright-core";
 import { Person, pressIn, say, state } from "./browser";
+import { stage } from "./scene";
 import { Server } from "./server";
-import { stage } from "./stage";
 
 const { here, test } = stage(() => Server.withClaude("talk"));
 
-/** A picture of one green dot, as if it came from the clipboard. */
+/** Pastes an image of a green dot. */
 async function paste(page: Page, label = "Message"): Promise<void> {
   await page.getByLabel(label, { exact: true }).evaluate(async (field) => {
     const canvas = new OffscreenCanvas(8, 8);
@@ -19,19 +19,19 @@ async function paste(page: Page, label = "Message"): Promise<void> {
   });
 }
 
-test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", async ({ expect }) => {
+test("Claude writes, runs a command, asks, survives a kill, and receives an image", async ({ expect }) => {
   const { browser, server } = here;
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
   await paste(page, "What do you want to say?");
   await page.locator(".attached img").waitFor();
   await page.getByLabel("What do you want to say?").fill("Write a greeting");
-  await page.getByRole("button", { name: "Begin" }).click();
+  await page.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/c\//);
   const id = decodeURIComponent(new URL(page.url()).pathname.slice(3));
   const bar = page.getByRole("region", { name: "Permission" });
   await bar.locator(".diff .added", { hasText: "def greet" }).waitFor();
-  // Escape closes the list of commands, and stops the agent only where there is none.
+  // Escape closes the list of commands. Without an open list it stops the agent.
   const field = page.getByLabel("Message", { exact: true });
   const commands = page.getByRole("listbox", { name: "Commands" });
   await field.pressSequentially("/");
@@ -53,7 +53,7 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", as
   await page.locator(".line-banner.shown").waitFor();
   await server.restart();
   await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await form.getByRole("button", { name: "Answer" }).click();
   for (const tab of [page, second]) {
     await tab.locator(".answered", { hasText: "Blue" }).getByText("Red").waitFor();
@@ -77,7 +77,7 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", as
     .getByText('"assistant"')
     .first()
     .waitFor();
-  await layers.getByRole("region", { name: "Normalized" }).getByText("tool_use").first().waitFor();
+  await layers.getByRole("region", { name: "Normalized event" }).getByText("tool_use").first().waitFor();
   await layers.getByRole("region", { name: "Frame" }).getByText("assistant.tool_call").waitFor();
   await page.keyboard.press("Escape");
 
@@ -88,9 +88,9 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", as
   await paste(page);
   await page.locator(".attached li:not(.loading) img").waitFor();
   await say(page, "What is this?");
-  // Who speaks sees the end; who reads further up stays there.
+  // The tab that sends scrolls to the end. The other tab keeps its position.
   await page.getByText("I see a picture.").waitFor();
-  await second.getByRole("button", { name: "To the newest message" }).click();
+  await second.getByRole("button", { name: "Go to the newest message" }).click();
   await second.getByText("I see a picture.").waitFor();
   await state(second, "Ready");
   const picture = second.locator(".row.said", { hasText: "What is this?" }).locator(".pictures img");

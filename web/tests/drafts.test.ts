@@ -1,11 +1,11 @@
-// What was begun to be written outlives the page, and nothing of it outlives what it was for.
+// Unsent text survives a reload, and is deleted when its request or conversation is gone.
 import type { Page } from "playwright-core";
-import { say, state } from "./browser";
-import { stage } from "./stage";
+import { saidOn, say, state } from "./browser";
+import { stage } from "./scene";
 
 const { here, test } = stage();
 
-/** What the browser keeps that was begun to be written for this conversation. */
+/** Returns the names of the stored texts of this conversation. */
 const keptOf = (page: Page, id: string) => () =>
   page.evaluate(
     (id) =>
@@ -13,7 +13,7 @@ const keptOf = (page: Page, id: string) => () =>
     id,
   );
 
-test("an answer that was begun outlives a reload, and is forgotten once any tab has answered", async ({
+test("an unsent answer survives a reload, and is deleted when any tab has answered", async ({
   person,
   expect,
 }) => {
@@ -39,10 +39,7 @@ test("an answer that was begun outlives a reload, and is forgotten once any tab 
   await expect.poll(keptOf(page, id)).toEqual([]);
 });
 
-test("an answer that another program gives makes the browser forget the one that was begun", async ({
-  person,
-  expect,
-}) => {
+test("an answer of another client deletes the unsent answer in the browser", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("ask me a question");
   await page.locator(".request .own").fill("pink");
@@ -57,14 +54,14 @@ test("an answer that another program gives makes the browser forget the one that
   await expect.poll(keptOf(page, id)).toEqual([]);
 });
 
-test("a reply to a permission that was begun outlives a reload, until it is taken back or sent", async ({
+test("an unsent reply to a permission survives a reload, until it is discarded or sent", async ({
   person,
   expect,
 }) => {
   const { page } = person;
   const id = await person.quick("delete something");
   const bar = page.getByRole("region", { name: "Permission" });
-  await bar.getByRole("button", { name: "Change it" }).click();
+  await bar.getByRole("button", { name: "Edit", exact: true }).click();
   await bar.getByRole("textbox").fill("ls -l");
   await page.reload();
   await expect.poll(() => bar.getByRole("textbox").inputValue()).toBe("ls -l");
@@ -81,15 +78,15 @@ test("a reply to a permission that was begun outlives a reload, until it is take
   await expect.poll(keptOf(page, id)).toEqual([]);
 });
 
-test("the edit of a waiting message is kept for who goes elsewhere, and is not lost with the message", async ({
+test("an edit of a queued message survives navigation and the removal of the message", async ({
   person,
   expect,
 }) => {
   const { page } = person;
   const id = await person.quick("ask me a question");
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   for (const words of ["first", "second"]) await say(page, words);
-  const queue = page.getByRole("region", { name: "Waiting messages" });
+  const queue = page.getByRole("region", { name: "Queued messages" });
   const edit = (words: string) =>
     queue.locator("li", { hasText: words }).getByRole("button", { name: "Edit this message" }).click();
   await edit("second");
@@ -104,7 +101,7 @@ test("the edit of a waiting message is kept for who goes elsewhere, and is not l
   await expect.poll(() => queue.locator(".text").allTextContents()).toEqual(["first", "second, but better"]);
   await expect.poll(keptOf(page, id)).toEqual([]);
 
-  // What is left by Escape is forgotten; what is removed meanwhile comes back to where one writes, once.
+  // Escape discards an edit. If the message is removed meanwhile, its edited text goes to the composer, once.
   await edit("first");
   await queue.getByRole("textbox").fill("never");
   await queue.getByRole("textbox").press("Escape");
@@ -120,7 +117,7 @@ test("the edit of a waiting message is kept for who goes elsewhere, and is not l
   await page.goto(`${here.server.url}/c/${id}`);
   await expect.poll(() => queue.getByRole("textbox").inputValue()).toBe("first, changed again");
   const second = await person.tab(`/c/${id}`);
-  await second.locator(".queue li", { hasText: "first" }).waitFor(); // another tab shows it as it waits
+  await second.locator(".queue li", { hasText: "first" }).waitFor(); // another tab shows it in the queue
   await page.getByRole("button", { name: "Stop" }).click();
   await queue.getByText("held").waitFor();
   await queue.getByRole("button", { name: "Continue" }).click();
@@ -132,13 +129,10 @@ test("the edit of a waiting message is kept for who goes elsewhere, and is not l
     .toBe("first, changed again");
 });
 
-test("with a conversation goes all that was begun to be written in it, in every tab", async ({
-  person,
-  expect,
-}) => {
+test("deleting a conversation deletes its unsent texts, in every tab", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("ask me a question");
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await page.locator(".request .own").fill("pink");
   const field = page.getByLabel("Message", { exact: true });
   await field.fill("a secret");
@@ -148,12 +142,69 @@ test("with a conversation goes all that was begun to be written in it, in every 
   await expect.poll(() => other.inputValue()).toBe("a secret");
   await page.getByRole("main").getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
-  await other.pressSequentially(", and more"); // it is written while the conversation is deleted
-  await page.getByRole("menuitem", { name: "Delete for good" }).click();
+  await other.pressSequentially(", and more"); // typed while the conversation is deleted
+  await page.getByRole("menuitem", { name: "Delete permanently" }).click();
   await second.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
   await page.getByText("is deleted").waitFor();
   for (const tab of [page, second]) await expect.poll(keptOf(tab, id)).toEqual([]);
   await second.goto(`${here.server.url}/inbox`);
   await second.getByRole("heading", { name: "Inbox" }).waitFor();
   await expect.poll(keptOf(page, id)).toEqual([]);
+});
+
+test("an unsent answer is still in the form after a visit to the inbox", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("ask me a question");
+  const own = page.getByRole("region", { name: "Question" }).getByLabel("Something else");
+  await own.fill("something between");
+  await page.getByRole("link", { name: "Inbox" }).click();
+  await page.getByRole("main").getByLabel("Something else").first().waitFor(); // other conversations have questions, too
+  await page.goBack();
+  await expect.poll(() => own.inputValue()).toBe("something between");
+  await own.press("Enter");
+  await page.locator("details.tool").getByText("something between").waitFor();
+});
+
+test("all tabs share a draft, and none of them deletes the text of another", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  const field = page.getByLabel("Message", { exact: true });
+  const second = await person.tab(`/c/${id}`);
+  const other = second.getByLabel("Message", { exact: true });
+  await other.waitFor();
+  await field.fill("not yet");
+  await expect.poll(() => other.inputValue()).toBe("not yet");
+  await page.goto("about:blank");
+  await second.getByRole("link", { name: "Inbox" }).click(); // no text was typed there
+  await page.goto(`${here.server.url}/c/${id}`);
+  await expect.poll(() => field.inputValue()).toBe("not yet");
+  await second.goBack();
+  await expect.poll(() => other.inputValue()).toBe("not yet");
+  await field.press("Enter");
+  await expect.poll(() => other.inputValue()).toBe("");
+  await state(page, "Ready");
+  await second.reload();
+  await expect.poll(saidOn(second)).toEqual(["hello", "not yet"]);
+  expect(await other.inputValue()).toBe("");
+});
+
+test("a draft survives a reload, and the arrow up key brings back earlier messages", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  const field = page.getByLabel("Message", { exact: true });
+  await field.fill("not yet");
+  await expect.poll(() => page.evaluate(() => Object.values(localStorage).includes("not yet"))).toBe(true);
+  await page.reload();
+  await expect.poll(() => field.inputValue()).toBe("not yet");
+  await page.locator(".row.said", { hasText: "hello" }).waitFor();
+  await field.fill("");
+  await field.press("ArrowUp");
+  expect(await field.inputValue()).toBe("hello");
+  await field.press("Enter");
+  await expect.poll(saidOn(page)).toEqual(["hello", "hello"]);
 });

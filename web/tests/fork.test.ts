@@ -1,13 +1,10 @@
-// A message is said again, otherwise: the conversation is forked before it.
+// Editing a sent message forks the conversation before it.
 import { pressIn, saidOn, say, state } from "./browser";
-import { stage } from "./stage";
+import { stage } from "./scene";
 
 const { here, test } = stage();
 
-test("a message is edited and sent again in a conversation with the same beginning", async ({
-  person,
-  expect,
-}) => {
+test("an edited message is sent in a fork with the same beginning", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("hello");
   await state(page, "Ready");
@@ -16,9 +13,9 @@ test("a message is edited and sent again in a conversation with the same beginni
   await state(page, "Ready");
 
   const second = page.locator(".row.said", { hasText: "use a tool" });
-  await pressIn(second, "Edit, and say it again");
+  await pressIn(second, "Edit, and send it");
   await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
-  await page.getByText("The other one stays as it is.").waitFor();
+  await page.getByText("The original stays as it is.").waitFor();
   const field = page.getByLabel("Message", { exact: true });
   await page.locator(".row.said", { hasText: "hello" }).waitFor();
   await expect.poll(saidOn(page)).toEqual(["hello"]);
@@ -39,7 +36,7 @@ test("a message is edited and sent again in a conversation with the same beginni
   await expect.poll(saidOn(page)).toEqual(["hello", "use a tool"]);
 });
 
-test("a fork says what it is a fork of, and leads to its original", async ({ person, expect }) => {
+test("a fork names its original and links to it", async ({ person, expect }) => {
   const { page } = person;
   const { server } = here;
   const { id } = await server.ask<{ id: string }>("POST", "/api/conversations", { title: "Garden plans" });
@@ -58,7 +55,7 @@ test("a fork says what it is a fork of, and leads to its original", async ({ per
     await page.waitForURL(`${server.url}/c/${id}`);
     await page.getByRole("heading", { name: "Garden plans", exact: true }).waitFor();
   }
-  // With a name of its own it still leads there; without its original it says only what it is.
+  // A renamed fork still links to its original. If the original was deleted, the fork has no link.
   await server.ask("PATCH", `/api/conversations/${fork.id}`, { title: "Another garden" });
   await page.goto(`${server.url}/c/${fork.id}`);
   await page.getByRole("heading", { name: "Another garden", exact: true }).waitFor();

@@ -1,22 +1,23 @@
-// Guests of a page that is part of an application with users of its own.
+// Users who are not signed in, on a page that is part of an application with its own users.
+
+import { stage } from "./scene";
 import { Server } from "./server";
-import { stage } from "./stage";
 
 const { here, test } = stage(() => Server.mounted(true));
 
-test("a guest of an application is told to sign in there, and no command that works only for its owner", async ({
+test("the page of an application asks guests to sign in there, and shows no server command", async ({
   expect,
 }) => {
   for (const [locale, heading, again, used] of [
-    ["en-GB", "You are not signed in", "Try again", "A link is good once"],
-    ["zh-CN", "您还没有登录", "重试", "链接只能使用一次"],
+    ["en-GB", "You are not signed in", "Try again", "This link does not work any more"],
+    ["zh-CN", "您还没有登录", "重试", "此链接已失效"],
   ] as const) {
     const guest = await here.browser.newContext({ locale });
     const page = await guest.newPage();
     await page.goto(`${here.server.url}/`);
     await page.getByRole("heading", { name: heading }).waitFor();
     expect(await page.locator("main").innerText()).not.toContain("turnwire");
-    // Once the application knows them, they are in.
+    // After signing in to the application, they see the page.
     await page.setExtraHTTPHeaders({ "X-User": "ann" });
     await page.getByRole("button", { name: again }).click();
     await page.locator("nav.sidebar").waitFor();

@@ -1,7 +1,7 @@
-// What waits for a person, in all conversations of a server.
+// The inbox: the open requests of all conversations.
 import { say, state } from "./browser";
+import { stage } from "./scene";
 import { Server } from "./server";
-import { stage } from "./stage";
 
 const { here, test } = stage(() => Server.start({ TURNWIRE_QUESTION_SECONDS: "3600" }));
 
@@ -15,13 +15,13 @@ async function waiting(): Promise<Item[]> {
   return (await here.server.ask<{ items: Item[] }>("GET", "/api/inbox")).items;
 }
 
-test.sequential("the inbox has what waits in all conversations, and what is answered elsewhere disappears", async ({
+test.sequential("the inbox shows the open requests of all conversations, and removes answered ones", async ({
   person,
   expect,
 }) => {
   const { page } = person;
   const first = await person.quick("ask me a question");
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await person.quick("delete something");
   await page.locator("nav .badge", { hasText: "2" }).waitFor();
   await page.keyboard.press("Escape");
@@ -38,7 +38,7 @@ test.sequential("the inbox has what waits in all conversations, and what is answ
 test.sequential("an answer in the inbox reaches the agent", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("ask me a question");
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   const inbox = await person.tab("/inbox");
   const mine = inbox.locator(".cards > li", { has: inbox.locator(`a[href$="/c/${id}"]`) });
   await mine.getByLabel("Red").check();
@@ -47,7 +47,7 @@ test.sequential("an answer in the inbox reaches the agent", async ({ person, exp
   await expect.poll(() => mine.count()).toBe(0);
 });
 
-test.sequential("what is first in the inbox by now has to be read before a key decides it", async ({
+test.sequential("a request that moves to the top of the inbox ignores keys for a moment", async ({
   person,
   expect,
 }) => {
@@ -58,7 +58,7 @@ test.sequential("what is first in the inbox by now has to be read before a key d
   await page.getByRole("region", { name: "Permission" }).waitFor();
   for (const { inbox_item_id, request } of await waiting()) {
     if (request.kind === "question")
-      // of the tests before
+      // left by the tests before
       await here.server.ask("POST", `/api/inbox/${inbox_item_id}/answer`, { answer: "Red" });
   }
   await page.goto(`${here.server.url}/inbox`);
@@ -69,7 +69,7 @@ test.sequential("what is first in the inbox by now has to be read before a key d
   await cards.first().locator("kbd:not(.soon)").first().waitFor();
   const answers: string[] = [];
   page.on("request", (request) => request.url().endsWith("/answer") && answers.push(request.url()));
-  // The second time at the moment at which the next one has come up: its keys do not count yet.
+  // The second press comes when the next request appears: its keys are not active yet.
   const isPale = await page.evaluate(
     () =>
       new Promise<boolean>((done) => {
@@ -80,7 +80,7 @@ test.sequential("what is first in the inbox by now has to be read before a key d
           observer.disconnect();
           const wasPale = pale();
           requestAnimationFrame(() => {
-            if (pale()) press(); // else the machine has taken its time
+            if (pale()) press(); // otherwise the machine was too slow
             done(wasPale);
           });
         }).observe(list, { childList: true });
@@ -93,7 +93,7 @@ test.sequential("what is first in the inbox by now has to be read before a key d
   expect((await waiting()).length).toBe(before - 1);
 });
 
-test.sequential("a question that has a time says how much of it is left", async ({ person }) => {
+test.sequential("a question with a deadline shows the time that is left", async ({ person }) => {
   await person.quick("ask me a question");
   const form = person.page.getByRole("region", { name: "Question" });
   await form
@@ -102,7 +102,7 @@ test.sequential("a question that has a time says how much of it is left", async 
     .waitFor();
 });
 
-test.sequential("who wants it is notified once, and only where nobody looks", async ({
+test.sequential("a request causes one notification, only while the page is hidden", async ({
   alone: person,
   expect,
 }) => {
@@ -134,13 +134,13 @@ test.sequential("who wants it is notified once, and only where nobody looks", as
   const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {});
   const other = await person.tab(`/c/${id}`);
   await say(other, "delete something");
-  await expect.poll(told).toEqual(["Waits for you: Delete the folder build"]);
+  await expect.poll(told).toEqual(["Waiting for you: Delete the folder build"]);
   await page.locator(`.cards > li a[href$="/c/${id}"]`).waitFor();
   await other.getByRole("button", { name: /^Allow/ }).click();
-  await expect.poll(told).toEqual(["Waits for you: Delete the folder build", "closed"]);
+  await expect.poll(told).toEqual(["Waiting for you: Delete the folder build", "closed"]);
 });
 
-test.sequential("a browser that does not let pages notify is said to be one, and the page stays", async ({
+test.sequential("a browser that forbids notifications causes a notice, and the page keeps working", async ({
   alone: person,
   expect,
 }) => {
@@ -166,14 +166,14 @@ test.sequential("a browser that does not let pages notify is said to be one, and
   const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {});
   const other = await person.tab(`/c/${id}`);
   await say(other, "delete something");
-  await page.getByText("does not let a page notify you").waitFor();
+  await page.getByText("does not let pages show notifications").waitFor();
   await page.getByRole("menuitem", { name: "Notify me", exact: true }).waitFor();
   const card = page.locator(".cards > li", { has: page.locator(`a[href$="/c/${id}"]`) });
   await card.getByRole("button", { name: /^Allow/ }).click();
   await expect.poll(() => card.count()).toBe(0);
 });
 
-test.sequential("who is refused the stream of changes asks for it again", async ({ person, expect }) => {
+test.sequential("the page retries a refused stream of changes", async ({ person, expect }) => {
   const { page } = person;
   let asked = 0;
   await page.route(/api\/changes/, (route) => {

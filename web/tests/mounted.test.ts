@@ -1,28 +1,28 @@
-// The page in somebody else's application, below a path.
+// The page as a part of another application, below a path.
 import { Person, say, state } from "./browser";
+import { stage } from "./scene";
 import { Server } from "./server";
-import { stage } from "./stage";
 
 const { here, test } = stage(() => Server.mounted());
 
-test("below a path everything is where it says it is", async ({ expect }) => {
+test("all addresses of the page work below a path", async ({ expect }) => {
   const person = await Person.enter(here.browser, here.server, {}, here.server.link);
   const { page } = person;
-  const elsewhere: string[] = [];
+  const otherOrigin: string[] = [];
   page.on("request", (request) => {
-    if (!request.url().startsWith(`${here.server.url}/`)) elsewhere.push(request.url());
+    if (!request.url().startsWith(`${here.server.url}/`)) otherOrigin.push(request.url());
   });
   expect(page.url()).toBe(`${here.server.url}/`);
   await page.getByLabel("What do you want to say?").fill("use a tool, ask me a question");
-  await page.locator("button:enabled", { hasText: "Begin" }).waitFor(); // it knows who is there
+  await page.locator("button:enabled", { hasText: "Start" }).waitFor(); // the user is signed in
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/team\/chat\/c\//);
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await page.getByRole("link", { name: "Inbox" }).click();
   await page.waitForURL(/\/team\/chat\/inbox$/);
   await page.getByLabel("Red").check();
   await page.getByRole("button", { name: "Answer" }).click();
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing is waiting for you").waitFor();
   await page.goBack();
   await page.reload();
   await state(page, "Ready");
@@ -32,14 +32,14 @@ test("below a path everything is where it says it is", async ({ expect }) => {
   await page.locator("main").getByRole("button", { name: "More" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
-    page.getByRole("menuitem", { name: "Export as a document" }).click(),
+    page.getByRole("menuitem", { name: "Export as Markdown" }).click(),
   ]);
   expect(await download.failure()).toBe(null);
-  expect(elsewhere).toEqual([]);
+  expect(otherOrigin).toEqual([]);
   await person.leave();
 });
 
-test("a person whom the server does not know is told a command that prints a link to this very page", async ({
+test("the page shows a user who is not signed in a command that prints a link to this page", async ({
   expect,
 }) => {
   const stranger = await here.browser.newContext();

@@ -4,7 +4,7 @@ import { type TestContext, test } from "vitest";
 import { openBrowser, Person, saidOn, say, state } from "./browser";
 import { Server } from "./server";
 
-/** Each kills a server of its own. */
+/** Starts a server for one test, which kills it. */
 async function opened(onTestFinished: TestContext["onTestFinished"]) {
   const [browser, server] = await Promise.all([openBrowser(), Server.start()]);
   onTestFinished(async () => {
@@ -25,16 +25,16 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   await page.locator("details.tool.command").getByText("notes.txt").waitFor();
 
   const second = await person.tab(`/c/${id}`);
-  await state(second, "Waits for you");
+  await state(second, "Waiting for you");
   await page.getByLabel("Blue").check();
 
-  // The question is a row in the store: it survives the server.
+  // The question is stored, so it survives the server.
   await server.kill();
   await page.locator(".line-banner.shown", { hasText: "cannot be reached" }).waitFor();
   await second.locator(".line-banner.shown").waitFor();
   await server.restart();
   await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await page.getByRole("button", { name: "Answer" }).click();
   await page.getByText("Blue it is").waitFor();
 
@@ -47,7 +47,7 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   await page.getByRole("button", { name: "More" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
-    page.getByRole("menuitem", { name: "Export, to import it again" }).click(),
+    page.getByRole("menuitem", { name: "Export as JSONL" }).click(),
   ]);
   const lines = (await text(await download.createReadStream())).trim().split("\n");
   expect(JSON.parse(lines[0] ?? "").kind).toBe("conversation");
@@ -55,7 +55,7 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   await person.leave();
 });
 
-test("a kill in mid-answer leaves a truth, and what was typed while the server was gone is sent once", async ({
+test("after a kill during an answer the page shows what happened, and sends offline messages once", async ({
   expect,
   onTestFinished,
 }) => {
@@ -65,15 +65,15 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   const id = await person.quick("a long answer", 0.02);
   await page.locator(".markdown strong", { hasText: "1." }).waitFor();
   const inbox = await person.tab("/inbox");
-  const nothing = inbox.getByRole("heading", { name: "Nothing waits for you" });
+  const nothing = inbox.getByRole("heading", { name: "Nothing is waiting for you" });
   await nothing.waitFor();
   const search = await person.tab("/search");
   await search.getByLabel("Search all messages").fill("answer");
   await server.kill();
-  await inbox.getByRole("alert").getByText("is not known").waitFor();
+  await inbox.getByRole("alert").getByText("New requests are not shown").waitFor();
   expect(await nothing.count()).toBe(0);
   await inbox.close();
-  await search.getByRole("button", { name: "Search: Enter" }).click();
+  await search.getByRole("button", { name: "Search (Enter)" }).click();
   await search.getByRole("alert").waitFor();
   expect(await search.getByText("Nothing found").count()).toBe(0);
   await page.locator(".line-banner.shown").waitFor();
@@ -84,14 +84,14 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   await search.locator(".hits mark").first().waitFor();
   await search.close();
   await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
-  expect(await page.locator(".receipt", { hasText: "obeyed" }).count()).toBe(0);
+  expect(await page.locator(".receipt", { hasText: "confirmed it" }).count()).toBe(0);
   await state(page, "Ready");
   await expect
     .poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count())
     .toBe(1);
   expect(await page.locator(".row.pending").count()).toBe(0);
 
-  // The page is left before the server is back: the next one sends it.
+  // The page is closed before the server is back. The next page sends the message.
   await server.kill();
   await say(page, "and once more");
   await page.locator(".row.pending", { hasText: "and once more" }).waitFor();

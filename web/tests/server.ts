@@ -1,13 +1,13 @@
 // Real Turnwire servers, in processes that can be killed.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { BIN, ROOT, ServerProcess } from "../../clients/typescript/test/process";
+import { BIN, ROOT, ServerProcess } from "../../clients/typescript/test/server_process";
 
 export { ROOT };
 
 const HELPERS = `${ROOT}web/tests/python`;
 
-/** The demo speaks faster than people read. */
+/** The demo agent writes faster than people read. */
 const QUICK = { TURNWIRE_AGENT_OPTIONS: JSON.stringify({ demo: { delay: 0.004 } }) };
 
 interface Cookie {
@@ -16,26 +16,26 @@ interface Cookie {
   url: string;
 }
 
-/** What a browser keeps of a link: a cookie, and the page key. */
+/** What a browser stores after signing in with a link: a cookie, and the page key. */
 interface Entered {
   cookies: Cookie[];
   pageKey: string;
 }
 
 export class Server extends ServerProcess {
-  /** The model of an agent, which outlives the server. */
+  /** The process of the scripted model; it survives restarts of the server. */
   private model: ChildProcess | undefined;
   private entering: Promise<Entered> | undefined;
 
-  /** `turnwire serve` with a data directory of its own, on a free port; it works in `cwd`. */
+  /** Starts `turnwire serve` with a new data directory, on a free port, in `cwd`. */
   static async start(environment: Record<string, string> = {}, cwd?: string): Promise<Server> {
     const server = new Server({ environment: { ...QUICK, ...environment }, cwd });
     await server.serve();
     return server;
   }
 
-  /** The real Claude Code, with a model that follows one of the scripts there, in a process of its own. */
-  static async withClaude(script: "talk" | "beside" | "permissions"): Promise<Server> {
+  /** Starts a server with the real Claude Code, and a scripted model in its own process. */
+  static async withClaude(script: "talk" | "agent_panel" | "permissions"): Promise<Server> {
     const environment: Record<string, string> = {};
     const server = new Server({ agent: "claude", environment });
     const args = [`${HELPERS}/claude.py`, server.workDir, script];
@@ -50,7 +50,7 @@ export class Server extends ServerProcess {
     return server;
   }
 
-  /** In another application, below a path; `hasUsers`: the application knows its own users. */
+  /** Starts it inside of an application, below a path. `hasUsers`: the application signs its users in. */
   static async mounted(hasUsers = false): Promise<Server> {
     const environment: Record<string, string> = hasUsers ? { SIGN_IN: "1" } : {};
     const server = new Server({ program: `${HELPERS}/mounted.py`, environment });
@@ -58,7 +58,7 @@ export class Server extends ServerProcess {
     return server;
   }
 
-  /** As a program of the owner's: its JSON. */
+  /** Sends a request with the owner's token, and returns the JSON of the answer. */
   async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const headers = { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" };
     const answer = await fetch(this.url + path, {
@@ -70,7 +70,7 @@ export class Server extends ServerProcess {
     return (answer.status === 204 ? undefined : await answer.json()) as T;
   }
 
-  /** A Python program of tests/python, with this server's data directory. */
+  /** Runs a program of tests/python on this server's data directory. Returns its output. */
   python(program: string, ...args: string[]): string {
     const path = `${HELPERS}/${program}.py`;
     return execFileSync(`${BIN}python`, [path, this.dataDir, ...args], {
@@ -79,7 +79,7 @@ export class Server extends ServerProcess {
     }).toString();
   }
 
-  /** What a one-time link is exchanged for: once is enough for all browsers of a test. */
+  /** Returns the cookie and the page key of the owner, the same for all browsers of a test. */
   entered(): Promise<Entered> {
     this.entering ??= this.enter(new URL(this.link || this.newLink()));
     return this.entering;

@@ -1,11 +1,11 @@
-// One browser for all tests of a run: each of them has its own window in it, with nothing kept.
+// Starts one browser for all tests of a run. Each test uses its own window without stored data.
 import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
 import { CHROMIUM } from "../../clients/typescript/test/chromium";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Where the browser listens. */
+    /** The WebSocket address of the browser. */
     browser: string;
   }
 }

@@ -21,14 +21,14 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** As people have it: what moves is drawn. */
+/** With animations, as most people have it. */
 const MOVING = { reducedMotion: "no-preference" } as const;
 
 function print(name: string, value: string, target: string): void {
   console.log(`${name.padEnd(62)} ${value.padStart(10)}   target ${target}`);
 }
 
-/** Seconds of work that the page has done, from one call to the next. */
+/** Returns a function that returns the seconds of work of the page since its last call. */
 async function watch(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
@@ -71,10 +71,10 @@ test("deltas", { timeout: 300_000 }, async () => {
   const empty = await streamInto(page);
   await page.goto(`${server.url}/c/long`);
   await state(page, "Ready");
-  // As many entries as have 1,500 blocks, all of them in the page.
+  // Loads entries with 1,500 blocks in total.
   await page.goto(`${server.url}/c/long?at=${10_000 - 2000}`);
   await page.locator(".sought").waitFor();
-  await page.getByRole("button", { name: "To the newest message" }).click();
+  await page.getByRole("button", { name: "Go to the newest message" }).click();
   const full = await streamInto(page);
   print("an answer in pieces, with 1,500 blocks against none", `${(full / empty).toFixed(2)} x`, "2 x");
   await person.leave();
@@ -107,7 +107,7 @@ test("two tabs", { timeout: 300_000 }, async () => {
   await Promise.all([person.page.waitForFunction(isFar), other.page.waitForFunction(isFar)]);
   const seen = (page: Page) => page.evaluate(() => (window as unknown as { seen: [number, number][] }).seen);
   const [first, second] = [await seen(person.page), await seen(other.page)];
-  // The answer before it was longer than its first pieces.
+  // Ignores the first pieces: the previous answer was longer.
   const lags = first
     .filter(([length]) => length > 500 && length < 3000)
     .map(([length, at]) =>
@@ -120,7 +120,7 @@ test("two tabs", { timeout: 300_000 }, async () => {
   await other.leave();
 });
 
-/** Milliseconds of processor time of each task of the page. */
+/** Returns the milliseconds of processor time of each task of the page. */
 function tasksIn(trace: Buffer): number[] {
   interface Traced {
     name: string;
@@ -164,7 +164,7 @@ test("scrolling", { timeout: 300_000 }, async () => {
   print(`rows in the document while scrolling (${steps} steps)`, String(rows), "200");
   print("tasks over 50 ms while scrolling through 10,000 messages", String(tasks.length), "0");
   if (tasks.length) print("  the longest of them", `${Math.max(...tasks).toFixed(0)} ms`, "50 ms");
-  // A busy machine makes a task long by letting it wait. Its own time is what the page is to blame for.
+  // On a busy machine a task also waits for the processor. Only its own processor time is the page's.
   print("  those that were at work for so long", String(worked.filter((each) => each > 50).length), "0");
   print("  the most work in one of them", `${Math.max(...worked).toFixed(0)} ms`, "50 ms");
   await person.leave();

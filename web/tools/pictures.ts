@@ -1,4 +1,4 @@
-// Takes the pictures in docs/images: every view, in both themes, on a phone, in Chinese.
+// Takes the screenshots in docs/images: every view, in both themes, on a phone, in Chinese.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { ROOT, Server } from "../tests/server";
 
 const FOLDER = `${ROOT}docs/images/`;
 const WORDS = "Think, use a tool, plan, send a helper, ask me a question, delete something";
-/** Where the agent works: a name that says nothing about this machine. */
+/** The working directory. Its name reveals nothing about this machine. */
 const WORK = join(tmpdir(), "greeter");
 const VIEWPORT = { width: 1180, height: 800 };
 let browser: Browser;
@@ -18,7 +18,7 @@ let server: Server;
 
 beforeAll(async () => {
   for (const folder of [FOLDER, WORK]) mkdirSync(folder, { recursive: true });
-  // With a credential Claude is ready; nobody talks to it here.
+  // With a credential the agent claude is ready; no test sends it a message.
   const start = Server.start({ ANTHROPIC_API_KEY: "none" }, WORK);
   [browser, server] = await Promise.all([openBrowser(), start]);
 });
@@ -28,7 +28,7 @@ afterAll(async () => {
   rmSync(WORK, { recursive: true });
 });
 
-/** Without a font there would be only boxes. */
+/** Whether the machine has a Chinese font. */
 function hasChinese(): boolean {
   return spawnSync("fc-list", [":lang=zh"]).stdout?.length > 0;
 }
@@ -38,14 +38,14 @@ async function walk(name: string, options: Parameters<typeof Person.enter>[2]): 
   const { page } = person;
   await page.emulateMedia({ reducedMotion: "reduce" });
   const take = async (view: string) => {
-    await page.waitForTimeout(400); // what moves has come to rest
+    await page.waitForTimeout(400); // until transitions have ended
     await page.screenshot({ path: `${FOLDER}${name}-${view}.png` });
   };
   await page.goto(`${server.url}/new`);
   await page.getByLabel("Agent").waitFor();
   await take("new");
   await person.quick(WORDS);
-  await state(page, "Waits for you");
+  await state(page, "Waiting for you");
   await take("question");
   await page.goto(`${server.url}/inbox`);
   await page.locator(".cards > li").first().waitFor();

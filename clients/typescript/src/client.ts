@@ -1,8 +1,9 @@
 // The client of one server: its conversations, its inbox and its HTTP interface.
+
+import type { OpenConversations } from "./connection/followed_conversation.js";
+import type { Transport } from "./connection/transport.js";
 import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
 import { Inbox } from "./inbox.js";
-import type { OpenTalks } from "./line/talk.js";
-import type { Transport } from "./line/transport.js";
 import { keepPageKey } from "./page_key.js";
 import { type RpcOptions, RpcSession } from "./rpc/session.js";
 import { Conversation, type ConversationOptions } from "./v2/conversation.js";
@@ -19,7 +20,7 @@ export class BaseClient {
   protected readonly transport: Transport;
   readonly #conversations = new Map<string, Conversation>();
   /** The conversations that are connected or connecting. */
-  readonly #open: OpenTalks = new Set();
+  readonly #open: OpenConversations = new Set();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
     this.http = new Http(url.replace(/\/+$/, ""), options);

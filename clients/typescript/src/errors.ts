@@ -1,4 +1,4 @@
-// The errors of this package. Their codes are listed in docs/protocol/v2.md, section 12.
+// The errors of this package. Their codes are listed in docs/reference/protocol/v2.md, section 12.
 import type { ErrorPayload } from "./generated/types.js";
 
 /** The base class of all errors of this package. */

@@ -1,4 +1,4 @@
-// The HTTP interface of a server: docs/http.md.
+// The HTTP interface of a server: docs/reference/http.md.
 import { Refused, TurnwireError } from "./errors.js";
 import type { ErrorPayload, OpenRequest, Status } from "./generated/types.js";
 import { object } from "./lenient.js";
@@ -40,7 +40,7 @@ export interface InboxItem {
 }
 
 export interface Credentials {
-  /** The token that authenticates the user. Keep tokens out of pages that others write. */
+  /** The token that authenticates the user; spaces around it are ignored. Keep tokens out of pages that others write. */
   token?: string | undefined;
   /** For pages without a cookie: fetches a ticket from your own server, for each connection. */
   ticket?: (() => Promise<string>) | undefined;
@@ -59,7 +59,7 @@ export class Http {
   /** The headers that authenticate the user, for transports that can send headers. */
   get headers(): Record<string, string> {
     const { token } = this.credentials;
-    return token ? { Authorization: `Bearer ${token}` } : pageHeaders(this.url);
+    return token ? { Authorization: `Bearer ${token.trim()}` } : pageHeaders(this.url);
   }
 
   /** Calls a path of the interface and returns its JSON. Rejects with Refused or TurnwireError. */

@@ -1,9 +1,10 @@
 // The inbox: the open requests of all conversations.
+
+import { Updates } from "./connection/updates.js";
 import type { TurnwireError } from "./errors.js";
 import type { Accepted, PermissionChoice, QuestionAnswer } from "./generated/types.js";
 import type { Http, InboxItem } from "./http.js";
 import { newId } from "./ids.js";
-import { Updates } from "./line/updates.js";
 import { share } from "./view/sharing.js";
 
 export interface InboxSnapshot {

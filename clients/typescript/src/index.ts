@@ -1,6 +1,6 @@
 // The entry point for browsers and other runtimes with a WebSocket. Node.js uses node.ts.
 import { BaseClient, type ClientOptions } from "./client.js";
-import { browserTransport } from "./line/transport.js";
+import { browserTransport } from "./connection/transport.js";
 
 export * from "./exports.js";
 

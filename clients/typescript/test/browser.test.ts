@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "../src/node.js";
 import { Browser, type Pages, serving } from "./browser.js";
 import { CHROMIUM } from "./chromium.js";
+import { say } from "./conversation_actions.js";
 import type { Page } from "./pages/hooks.js";
-import { ROOT } from "./process.js";
 import { Server } from "./server.js";
-import { say } from "./talking.js";
+import { ROOT } from "./server_process.js";
 
 declare const window: { page: Page };
 
@@ -16,13 +16,13 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   let server: Server;
   let browser: Browser;
   let client: Client;
-  /** Nothing that is the server's is there. */
-  let elsewhere: Pages;
+  /** An origin without a Turnwire server. */
+  let otherOrigin: Pages;
 
   beforeAll(async () => {
-    elsewhere = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
+    otherOrigin = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
     [server, browser] = await Promise.all([
-      Server.start({ TURNWIRE_ORIGINS: elsewhere.url }),
+      Server.start({ TURNWIRE_ORIGINS: otherOrigin.url }),
       Browser.start(),
     ]);
     client = new Client(server.url, { token: server.token });
@@ -30,10 +30,10 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
 
   afterAll(async () => {
     client?.close();
-    await Promise.all([browser?.stop(), server?.stop(), elsewhere?.stop()]);
+    await Promise.all([browser?.stop(), server?.stop(), otherOrigin?.stop()]);
   });
 
-  /** A page of the server's own origin, signed in. */
+  /** Opens a page of the server's own origin, signed in. */
   async function enter(url: string): Promise<Tab> {
     const tab = await browser.page();
     await tab.goto(url);
@@ -47,7 +47,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       });
       localStorage.setItem("turnwire:page:/", (await answer.json()).page_key);
     }, link);
-    await tab.goto(url); // with what the browser now keeps
+    await tab.goto(url); // with the stored cookie and page key
     return tab;
   }
 
@@ -66,7 +66,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await pages?.stop();
     });
 
-    test("draw at most once per frame, and only the message that grows", async () => {
+    test("render at most once per frame, and only the growing message", async () => {
       const id = await client.create({ options: { delay: 0.002 } });
       const conversation = client.conversation(id);
       await say(conversation, "hello");
@@ -95,7 +95,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       const times = (name: string) => (after[name] ?? 0) - (before[name] ?? 0);
       expect(pieces).toBeGreaterThan(50);
       expect(times("chat")).toBeGreaterThan(1);
-      // React draws once more when it is told between two frames, by nobody else's fault.
+      // React itself may render once more, if an update comes between two frames.
       expect(times("chat")).toBeLessThanOrEqual((await frames) + 2);
       for (const message of view.messages.filter((message) => message.turn_id === 1)) {
         expect(times(message.id), message.id).toBe(0);
@@ -103,7 +103,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       expect(await tab.locator("p").count()).toBe(view.messages.length);
     });
 
-    test("share one connection, also in strict mode, and let it go", async () => {
+    test("share one connection, also in strict mode, and release it", async () => {
       const id = await client.create({ options: { delay: 0 } });
       const sockets: string[] = [];
       const note = (socket: { url(): string }) => sockets.push(socket.url());
@@ -122,7 +122,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       tab.off("websocket", note);
     });
 
-    test("have an inbox, in which a question of any conversation is answered", async () => {
+    test("have an inbox that answers a question of any conversation", async () => {
       const id = await client.create({ options: { delay: 0 } });
       const conversation = client.conversation(id);
       await conversation.send("question and permission");
@@ -136,7 +136,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.waitForFunction(() => document.querySelectorAll("li").length === 0);
     });
 
-    test("come back by themselves when the server was killed", async () => {
+    test("reconnect after the server was killed", async () => {
       const id = await client.create({ options: { delay: 0.02 } });
       await tab.evaluate((id) => window.page.show(id), id);
       const conversation = client.conversation(id);
@@ -153,7 +153,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       expect(shown).toEqual(view);
     });
 
-    // The last one: it signs the browser in anew.
+    // The last test, because it signs the browser in again.
     test("find a server below a path of the page's own host", async () => {
       const own = await browser.page();
       await own.goto(`${pages.url}/?url=/chat`);
@@ -177,14 +177,14 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     });
   });
 
-  test("a page from elsewhere comes in with tickets, over both protocols", async () => {
+  test("a page of another origin connects with tickets, over both protocols", async () => {
     const tab = await browser.page();
     let tickets = 0;
     await tab.exposeFunction("ticket", async () => {
       tickets += 1;
       return (await client.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
     });
-    await tab.goto(`${elsewhere.url}/?url=${encodeURIComponent(server.url)}`);
+    await tab.goto(`${otherOrigin.url}/?url=${encodeURIComponent(server.url)}`);
     await tab.waitForFunction(() => window.page !== undefined);
     const id = await client.create({ options: { delay: 0 } });
     const seen = await tab.evaluate(async (id) => {
@@ -199,7 +199,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     await tab.close();
   });
 
-  test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
+  test("the example sends, answers, stops, and shows the same after a reload", async () => {
     const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
     expect(lines.length).toBeLessThan(100);
     const pages = await serving("examples/react-chat", server.url);
@@ -217,7 +217,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     await tab.waitForSelector("text=it is. Thank you!");
     await talk("long");
     await tab.click("button:has-text('Stop'):enabled");
-    await tab.waitForSelector("button:has-text('Stop'):disabled"); // the answer speaks of stopping, too
+    await tab.waitForSelector("button:has-text('Stop'):disabled"); // the answer contains the word "Stop", too
     const before = await tab.locator("section").allTextContents();
     expect(before.length).toBeGreaterThan(5);
     await tab.reload();
@@ -230,7 +230,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     await pages.stop();
   });
 
-  test("nothing went wrong in any page", () => {
+  test("no page had an error", () => {
     expect(browser.errors).toEqual([]);
   });
 });

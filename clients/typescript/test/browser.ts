@@ -1,4 +1,4 @@
-// Chromium, and pages for it.
+// Starts Chromium, and serves pages for it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { createServer } from "vite";
 import { afterAll } from "vitest";
 import { CHROMIUM } from "./chromium.js";
-import { ROOT } from "./process.js";
+import { ROOT } from "./server_process.js";
 
 if (!CHROMIUM) {
   const said =
@@ -33,7 +33,7 @@ export class Browser {
       args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
       ignoreDefaultArgs: ["--disable-extensions"],
     });
-    context.setDefaultTimeout(150_000); // a machine may have much else to do
+    context.setDefaultTimeout(150_000); // for a busy machine
     return new Browser(context, profile);
   }
 
@@ -43,7 +43,7 @@ export class Browser {
     return page;
   }
 
-  /** What went wrong in pages; nothing should. */
+  /** The errors of all pages; should be empty. */
   get errors(): string[] {
     return this.#errors;
   }
@@ -54,7 +54,7 @@ export class Browser {
   }
 }
 
-/** What pages are made of besides their own code is made once for all of them. */
+/** Vite bundles the dependencies of the pages once, into this folder. */
 const cache = mkdtempSync(join(tmpdir(), "turnwire-vite-"));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
@@ -63,7 +63,7 @@ export interface Pages {
   stop(): Promise<void>;
 }
 
-/** Serves a folder with pages, as `vite` does, and passes on to the server what is the server's. */
+/** Serves a folder with pages, and forwards requests for the server to it. */
 export async function serving(folder: string, server: string): Promise<Pages> {
   const modules = `${ROOT}clients/typescript/`;
   const vite = await createServer({
@@ -87,7 +87,7 @@ export async function serving(folder: string, server: string): Promise<Pages> {
         ...Object.fromEntries(
           ["/api", "/enter", "/ws"].map((path) => [path, { target: server, ws: path === "/ws" }]),
         ),
-        // The same server again, as an application has it below a path.
+        // The same server below a path, as in an application.
         "/chat": { target: server, ws: true, rewrite: (path: string) => path.replace(/^\/chat/, "") },
       },
     },

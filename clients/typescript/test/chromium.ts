@@ -1,4 +1,4 @@
-// Where a real browser is. The shell has the same engine without the windows around it, and is quicker.
+// Finds a real browser. The headless shell comes first: it has the same engine and starts faster.
 import { existsSync } from "node:fs";
 
 const PLACES = [
@@ -8,5 +8,5 @@ const PLACES = [
   "/usr/bin/google-chrome",
 ];
 
-/** Named by CHROMIUM, or in one of the usual places; empty: there is none. */
+/** The path from CHROMIUM, or one of the usual paths; empty if there is no browser. */
 export const CHROMIUM = process.env.CHROMIUM ?? PLACES.find((path) => existsSync(path)) ?? "";

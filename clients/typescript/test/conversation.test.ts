@@ -1,13 +1,13 @@
-// The client against a real server: sending, resuming, sending again, and what cannot be helped.
+// The client with a real server: sending, resuming, resending, and permanent failures.
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Client, Closed, type Conversation, Refused, type View } from "../src/node.js";
-import { Breaker } from "./breaker.js";
+import { BreakingProxy } from "./breaking_proxy.js";
+import { replyToAll, say, until } from "./conversation_actions.js";
 import { reference, Server } from "./server.js";
-import { replyToAll, say, until } from "./talking.js";
 
-/** Whose silence is not noticed while a test runs. */
+/** A server with a long heartbeat interval: no test notices its silence. */
 let server: Server;
-/** Speaks at least every second, or its line is dead. */
+/** A server with a heartbeat interval of one second. */
 let quick: Server;
 let client: Client;
 
@@ -34,13 +34,13 @@ async function begin(options: Record<string, unknown> = { delay: 0 }): Promise<C
   return client.conversation(await client.create({ agent: "demo", options }));
 }
 
-/** What the Python client shows of it now. */
+/** Returns the views of the Python client. */
 async function inPython(id: string): Promise<View> {
   return (await reference<Record<string, View>>(["views", server.url, server.token, id]))[id] as View;
 }
 
 describe("a conversation", () => {
-  test("is what the log says, and every sender's words are there once", async () => {
+  test("shows what the log has, and the message of each sender once", async () => {
     const conversation = await begin();
     replyToAll(conversation);
     await say(conversation, "everything");
@@ -49,7 +49,7 @@ describe("a conversation", () => {
     expect(view.messages.filter((message) => message.role === "user" && message.by)).toHaveLength(2);
   });
 
-  test("is the same object for all who ask for it, and the same view until something changes", async () => {
+  test("is the same object for all callers, with the same view until a change", async () => {
     const conversation = await begin();
     expect(client.conversation(conversation.id)).toBe(conversation);
     await say(conversation, "hello");
@@ -62,7 +62,7 @@ describe("a conversation", () => {
     });
   });
 
-  test("takes a message once, however often it is sent", async () => {
+  test("accepts a message once, even if it is sent several times", async () => {
     const conversation = await begin();
     const first = await conversation.send("hello", "m-1");
     const second = await conversation.send("hello", "m-1");
@@ -75,7 +75,7 @@ describe("a conversation", () => {
     expect(view.messages.filter((message) => message.role === "user")).toHaveLength(1);
   });
 
-  test("tells what was refused, and goes on", async () => {
+  test("reports a refusal, and continues", async () => {
     const conversation = await begin();
     const refused = await conversation.answer("toolu_0", "blue").catch((error) => error);
     expect(refused).toBeInstanceOf(Refused);
@@ -83,7 +83,7 @@ describe("a conversation", () => {
       code: "NO_PENDING_INPUT",
       whatToDo: expect.stringContaining("user.message"),
     });
-    // The demo has nothing of this.
+    // The demo agent supports none of these.
     for (const ask of [
       () => conversation.control({ control: "mcp_toggle", server: "files", enabled: false }),
       () => conversation.setMaxThinkingTokens(1000),
@@ -92,7 +92,7 @@ describe("a conversation", () => {
     await say(conversation, "hello");
   });
 
-  test("can be stopped, also when nothing runs", async () => {
+  test("can be stopped, also if no turn runs", async () => {
     const conversation = await begin({ delay: 0.01 });
     expect(await conversation.interrupt()).toEqual({ outcome: "already_ended" });
     await conversation.send("long");
@@ -102,8 +102,8 @@ describe("a conversation", () => {
     expect(view.turns[0]?.end.interrupted).toBe(true);
   });
 
-  test("that nobody looks at any more is left once all is answered", async () => {
-    const breaker = await Breaker.before(server.url);
+  test("that is not used any more disconnects when all commands are answered", async () => {
+    const breaker = await BreakingProxy.before(server.url);
     onTestFinished(() => breaker.close());
     const client = newClient(breaker.url);
     const conversation = client.conversation(await client.create({ agent: "demo", options: { delay: 0 } }));
@@ -122,7 +122,7 @@ describe("a conversation", () => {
     await expect.poll(() => conversation.snapshot.connection).toBe("idle");
   });
 
-  test("that was let go of can be waited for again, and is left then", async () => {
+  test("that was released can be waited for again, and disconnects then", async () => {
     const client = newClient();
     const conversation = client.conversation(await client.create({ agent: "demo" }));
     conversation.hold()();
@@ -142,7 +142,7 @@ describe("a conversation", () => {
     expect(JSON.stringify(view)).not.toContain("never said");
   });
 
-  test("hears every frame, what was missed as it was first sent", async () => {
+  test("reports every frame, replayed ones as they were first sent", async () => {
     const conversation = await begin();
     const heard: string[] = [];
     await say(conversation, "hello");
@@ -156,30 +156,37 @@ describe("a conversation", () => {
     expect(heard).not.toContain("message.replay");
   });
 
-  test("may hold long words", async () => {
+  test("accepts a long message", async () => {
     const conversation = await begin();
     const words = "long ".repeat(60_000).trim();
     const view = await say(conversation, words);
     expect(view.messages[0]?.blocks[0]).toMatchObject({ type: "text", text: words });
   });
 
-  test("refuses words that the server would cut off, from the first moment on, and goes on", async () => {
+  test("refuses a message that is too large for the server, also before it is connected", async () => {
     const conversation = await begin();
     const tooMuch = { code: "PAYLOAD_TOO_LARGE", data: { max_frame_bytes: 1 << 20 } };
-    const first = conversation.send("漢".repeat(2_000_000)); // nobody is connected yet
+    const first = conversation.send("漢".repeat(2_000_000)); // the client is not connected yet
     await expect(first).rejects.toMatchObject(tooMuch);
     await expect(conversation.send("x".repeat(1 << 20))).rejects.toMatchObject(tooMuch);
     await say(conversation, "hello");
     expect(conversation.snapshot.unanswered).toEqual([]);
   });
 
-  test("takes an emoji that was cut in the middle for what it is: no character", async () => {
+  test("replaces half of an emoji by a replacement character", async () => {
     const conversation = await begin();
     const view = await say(conversation, "half \ud83d, whole 😀, spelled \\ud83d");
     expect(view.messages[0]?.blocks[0]).toMatchObject({ text: "half \ufffd, whole 😀, spelled \\ud83d" });
   });
 
-  test("may begin with its newest entries only", async () => {
+  test("accepts a token with a line break at its end, as a file has it", async () => {
+    const other = new Client(server.url, { token: `${server.token}\n` });
+    const followed = other.conversation(await other.create()).open();
+    await followed.until(({ status }) => status !== undefined);
+    other.close();
+  });
+
+  test("can start with its newest entries only", async () => {
     const conversation = await begin();
     await say(conversation, "hello");
     await say(conversation, "hello");
@@ -190,8 +197,8 @@ describe("a conversation", () => {
   });
 });
 
-describe("what connecting again cannot help", () => {
-  test("is a conversation that there is not", async () => {
+describe("a permanent failure", () => {
+  test("is a conversation that does not exist", async () => {
     const conversation = newClient().conversation("nowhere");
     const closed = await conversation.send("hello").catch((error) => error);
     expect(closed).toBeInstanceOf(Closed);
@@ -201,13 +208,13 @@ describe("what connecting again cannot help", () => {
     await expect(conversation.until(() => false)).rejects.toBe(closed);
   });
 
-  test("is a token that is not known", async () => {
+  test("is an unknown token", async () => {
     const conversation = newClient(server.url, "tw_wrong").conversation("nowhere");
     await expect(conversation.send("hello")).rejects.toMatchObject({ code: "UNAUTHORIZED", closeCode: 4502 });
     await expect(client.create()).rejects.toMatchObject({ code: "UNAUTHORIZED" });
   });
 
-  test("is a conversation that was closed here; it can be opened again", async () => {
+  test("is a conversation that the program has closed; it can be opened again", async () => {
     const conversation = await begin();
     await say(conversation, "hello");
     const waiting = conversation.until((view) => view.turns.length === 2);
@@ -217,22 +224,22 @@ describe("what connecting again cannot help", () => {
     expect(conversation.view().turns).toHaveLength(2);
   });
 
-  test("is no server at all, for a request", async () => {
+  test("is an unreachable server, for an HTTP request", async () => {
     await expect(newClient("http://127.0.0.1:1").list()).rejects.toMatchObject({ code: "UNREACHABLE" });
   });
 });
 
-// --- a line that breaks -----------------------------------------------------------------------------------
+// --- broken connections -----------------------------------------------------------------------------------
 
-describe("a line that breaks", () => {
-  test("at any moment loses nothing and doubles nothing", async () => {
-    const breaker = await Breaker.before(server.url);
+describe("a broken connection", () => {
+  test("at any moment loses and repeats nothing", async () => {
+    const breaker = await BreakingProxy.before(server.url);
     const conversation = await begin({ delay: 0.005 });
     const shaky = newClient(breaker.url).conversation(conversation.id);
     let frames = 0;
     shaky.onFrame((frame) => {
       frames += 1;
-      // At once: also in the middle of a replay, of a block, of an answer. Then rarely, to get on.
+      // Cuts at once, also during a replay, a block or an answer. Then more rarely, so that the test ends.
       if (frames % 37 === 0 && frame.type !== "session.connected") breaker.cut();
     });
     replyToAll(shaky);
@@ -243,11 +250,11 @@ describe("a line that breaks", () => {
   });
 
   test("before an answer has come makes the client ask again under the same id", async () => {
-    const breaker = await Breaker.before(server.url);
+    const breaker = await BreakingProxy.before(server.url);
     const conversation = await begin();
     const shaky = newClient(breaker.url).conversation(conversation.id);
     await shaky.until((view) => view.status !== undefined);
-    breaker.swallows = true; // the server hears, and nobody hears the server
+    breaker.swallows = true; // the server receives, but its answers are dropped
     const sent = shaky.send("hello");
     await conversation.until((view) => view.turns.length === 1);
     const [unanswered] = shaky.snapshot.unanswered;
@@ -262,8 +269,8 @@ describe("a line that breaks", () => {
     breaker.close();
   });
 
-  test("while nobody is there is waited for, and what was said meanwhile arrives", async () => {
-    const breaker = await Breaker.before(server.url);
+  test("during a restart of the server delays messages, and all of them arrive", async () => {
+    const breaker = await BreakingProxy.before(server.url);
     const conversation = await begin();
     const shaky = newClient(breaker.url).conversation(conversation.id);
     await shaky.until((view) => view.status !== undefined);
@@ -275,12 +282,12 @@ describe("a line that breaks", () => {
   });
 });
 
-test("a line of before is given up when the network is back", async () => {
+test("the client replaces its old connection when the network is back", async () => {
   const window = new EventTarget();
   vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
   vi.stubGlobal("removeEventListener", window.removeEventListener.bind(window));
   onTestFinished(() => void vi.unstubAllGlobals());
-  const breaker = await Breaker.before(server.url);
+  const breaker = await BreakingProxy.before(server.url);
   onTestFinished(() => breaker.close());
   const conversation = await begin();
   const away = newClient(breaker.url).conversation(conversation.id);
@@ -293,8 +300,8 @@ test("a line of before is given up when the network is back", async () => {
   expect(breaker.connections).toBe(2);
 });
 
-test("a line on which nothing is heard any more is given up, and another one taken", async () => {
-  const breaker = await Breaker.before(quick.url);
+test("the client replaces a silent connection", async () => {
+  const breaker = await BreakingProxy.before(quick.url);
   const conversation = newClient(breaker.url, quick.token);
   const id = await conversation.create();
   const talk = conversation.conversation(id);

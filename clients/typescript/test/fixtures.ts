@@ -1,6 +1,6 @@
-// The one truth for Python and TypeScript: fixtures/ at the root of the repository.
+// The fixtures that Python and TypeScript share: fixtures/ at the root of the repository.
 import { readdirSync, readFileSync } from "node:fs";
-import { ROOT } from "./process.js";
+import { ROOT } from "./server_process.js";
 
 export interface Fixture {
   name: string;
@@ -14,7 +14,7 @@ export function readJson(path: string): Record<string, unknown> {
   return JSON.parse(readFileSync(ROOT + path, "utf8"));
 }
 
-/** The frames of the server in a recorded session. */
+/** Returns the server frames of a recorded session. */
 export function serverFrames(path: string): unknown[] {
   const lines = readFileSync(ROOT + path, "utf8")
     .split("\n")

@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { Client } from "../src/node.js";
 
-test("what changes while the inbox is being read is in it when it has been read again", async () => {
+test("a change during a request of the inbox causes another request", async () => {
   let ids = ["one"];
   const answers: (() => void)[] = [];
-  /** It looks when it is asked, and answers when it is told to. */
+  /** Computes its answer when the request comes, and sends it when the test calls a function. */
   const server = createServer((_, answer: ServerResponse) => {
     const body = JSON.stringify({ items: ids.map((id) => ({ inbox_item_id: id })) });
     answers.push(() => answer.setHeader("Content-Type", "application/json").end(body));
@@ -29,5 +29,5 @@ test("what changes while the inbox is being read is in it when it has been read 
   answers[1]?.();
   await Promise.all(later);
   expect(inbox.snapshot.items.map((item) => item.inbox_item_id)).toEqual(["two"]);
-  expect(answers).toHaveLength(2); // many changes, one look
+  expect(answers).toHaveLength(2); // many changes, one request
 });

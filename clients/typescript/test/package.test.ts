@@ -1,4 +1,4 @@
-// What is published: how large it is, that its types are those of schema/, and that it works.
+// The published package: its size, its types from schema/, and its use in an empty project.
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,22 +7,22 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ROOT } from "./process.js";
 import { Server } from "./server.js";
+import { ROOT } from "./server_process.js";
 
 const run = promisify(execFile);
 const PACKAGE = `${ROOT}clients/typescript`;
 
-test("types and table are what schema/ says", async () => {
+test("types and table are up to date with schema/", async () => {
   await run(process.execPath, [`${PACKAGE}/tools/generate.mjs`, "--check"]);
 });
 
-test("no address of a download is in the lock file, and nothing is depended on", () => {
+test("the lock file has no download addresses, and the package has no dependencies", () => {
   expect(readFileSync(`${PACKAGE}/package-lock.json`, "utf8")).not.toMatch(/"resolved"|\.tgz/);
   expect(JSON.parse(readFileSync(`${PACKAGE}/package.json`, "utf8")).dependencies).toBeUndefined();
 });
 
-test("all of it, without React, is at most 15.3 kB gzipped", async () => {
+test("the package without React is at most 15.3 kB gzipped", async () => {
   const { outputFiles } = await build({
     entryPoints: [`${PACKAGE}/src/index.ts`],
     bundle: true,
@@ -55,8 +55,8 @@ describe("the package, installed into an empty project", () => {
     rmSync(project, { recursive: true, force: true });
   });
 
-  test("holds a conversation with the script of the docs, in 20 lines", async () => {
-    const docs = readFileSync(`${ROOT}docs/clients/typescript.md`, "utf8");
+  test("runs the script of the docs, in 20 lines", async () => {
+    const docs = readFileSync(`${ROOT}docs/reference/typescript.md`, "utf8");
     const script = /```js\n(\/\/ chat\.mjs[\s\S]*?)```/.exec(docs)?.[1] as string;
     expect(script.trim().split("\n").length).toBeLessThanOrEqual(20);
     writeFileSync(`${project}/chat.mjs`, script);
@@ -67,7 +67,7 @@ describe("the package, installed into an empty project", () => {
     expect(stdout).toContain("[request_input]");
   });
 
-  test("can be required and imported, with the same names", async () => {
+  test("can be required and imported, with the same exports", async () => {
     const names = "Object.keys(m).sort().join()";
     const required = await run(
       process.execPath,

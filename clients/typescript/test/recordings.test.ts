@@ -1,8 +1,8 @@
-// All recorded streams: through the reducers, and through a real server that plays them.
+// All recorded streams, in the reducers and played by a real server.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client, readFrame, readRpcMessage, Transcript, ViewReducer } from "../src/node.js";
+import { replyToAll, say } from "./conversation_actions.js";
 import { reference, Server } from "./server.js";
-import { replyToAll, say } from "./talking.js";
 
 interface Recording {
   name: string;
@@ -54,7 +54,7 @@ describe("played by a real server", () => {
     await server?.stop();
   });
 
-  test("all recordings are shown as Python shows them, through both doors", async () => {
+  test("all recordings are shown as Python shows them, over both protocols", async () => {
     const play = async ({ name, turns }: Recording) => {
       const id = await client.create({ agent: name });
       const conversation = client.conversation(id);

@@ -1,7 +1,7 @@
-// The same fixtures as the Python reducer's, frame by frame.
+// The fixtures of the Python reducer, frame by frame.
 import { describe, expect, test } from "vitest";
 import { reducerFixtures } from "./fixtures.js";
-import { foldOf } from "./folds.js";
+import { foldOf } from "./reducers.js";
 
 const fixtures = reducerFixtures();
 
@@ -16,7 +16,7 @@ describe.each(fixtures)("$name", ({ about, dialect, frames, view }) => {
     expect(folded.view()).toStrictEqual(view);
   });
 
-  test("is the same whenever it was looked at, and what was looked at never changes", () => {
+  test("does not depend on when its view was read, and a returned view never changes", () => {
     const folded = foldOf(dialect);
     const looks: { view: unknown; was: string }[] = [];
     for (const frame of frames) {
@@ -27,7 +27,7 @@ describe.each(fixtures)("$name", ({ about, dialect, frames, view }) => {
     for (const look of looks) expect(JSON.stringify(look.view)).toBe(look.was);
   });
 
-  test("is at every frame what a fresh reader of the same frames sees", () => {
+  test("is after every frame what a new reader of the same frames shows", () => {
     const looking = foldOf(dialect);
     frames.forEach((frame, at) => {
       looking.apply(frame);

@@ -1,11 +1,11 @@
-// The RPC client against the real door: queries, calls in both directions, a line that breaks.
+// The RPC client with a real server: queries, calls in both directions, broken connections.
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client, Refused, type RpcMessage, type RpcSession, type View } from "../src/node.js";
 import { readRpcMessage } from "../src/rpc/transcript.js";
-import { Breaker } from "./breaker.js";
+import { BreakingProxy } from "./breaking_proxy.js";
+import { say, until } from "./conversation_actions.js";
 import { reference, Server } from "./server.js";
-import { say, until } from "./talking.js";
 
 let server: Server;
 let client: Client;
@@ -32,13 +32,13 @@ async function collected(messages: AsyncIterable<RpcMessage>): Promise<RpcMessag
   return all;
 }
 
-/** What Python makes of the log. */
+/** Returns the view that Python makes of the log. */
 async function inPython(session: RpcSession): Promise<View> {
   const { messages } = await session.call("getHistory", {});
   return (await reference<View[]>(["fold"], [{ dialect: "rpc", frames: messages }]))[0] as View;
 }
 
-/** Allows everything, answers everything. */
+/** Allows every permission and answers every question. */
 function replyToAll(session: RpcSession): void {
   const replied = new Set<string>();
   session.subscribe(() => {
@@ -47,13 +47,13 @@ function replyToAll(session: RpcSession): void {
       replied.add(request_id);
       const reply =
         kind === "question" ? session.answer(request_id, "Blue") : session.decide(request_id, "allow");
-      reply.catch(() => {}); // somebody else was quicker, or the line broke
+      reply.catch(() => {}); // another client answered first, or the connection broke
     }
   });
 }
 
 describe("a query", () => {
-  test("streams its turn, from the words that were said to the result", async () => {
+  test("streams its turn, from the user's message to the result", async () => {
     const session = begin();
     const turn = session.query("think");
     const messages = await collected(turn);
@@ -67,7 +67,7 @@ describe("a query", () => {
     expect(session.view()).toStrictEqual(await inPython(session));
   });
 
-  test("of everything the demo can show gives the view that the log gives", async () => {
+  test("of all features of the demo gives the view of the log", async () => {
     const session = begin();
     replyToAll(session);
     const result = await session
@@ -89,7 +89,7 @@ describe("a query", () => {
     expect(session.view().turns).toHaveLength(2);
   });
 
-  test("is taken once, however often it is made", async () => {
+  test("is accepted once, even if it is sent several times", async () => {
     const session = begin();
     await session.query("hello", "m-1").result();
     const again = session.query("hello", "m-1");
@@ -101,7 +101,7 @@ describe("a query", () => {
     expect(session.view().turns).toHaveLength(1);
   });
 
-  test("may hold pictures only where the agent takes them, and can be stopped", async () => {
+  test("may have images only if the agent accepts them, and can be stopped", async () => {
     const session = begin();
     const picture = {
       type: "image" as const,
@@ -120,7 +120,7 @@ describe("a query", () => {
 });
 
 describe("other methods", () => {
-  test("answer, or are refused with a reason, and the line holds", async () => {
+  test("answer, or are refused with a reason, and the connection stays", async () => {
     const session = begin();
     await session.query("hello").result();
     const { sessions } = await session.call("getHistorySessions", { limit: 500 });
@@ -138,19 +138,19 @@ describe("other methods", () => {
     expect(JSON.stringify(session.view())).toContain("half \ufffd");
   });
 
-  test("a conversation that there is not is told, and not tried again", async () => {
+  test("a conversation that does not exist is reported, without a retry", async () => {
     const session = begin(server.url, "nowhere");
     await expect(session.query("hello").accepted).rejects.toMatchObject({ code: "CONVERSATION_NOT_FOUND" });
     await until(() => session.snapshot.connection === "closed");
   });
 
-  test("who is not let in is told so", async () => {
+  test("an unknown token is reported", async () => {
     const stranger = new Client(server.url, { token: "tw_wrong" }).rpc();
     await expect(stranger.query("hello").accepted).rejects.toMatchObject({ code: "UNAUTHORIZED" });
   });
 });
 
-test("two clients of each protocol in one conversation are in step", async () => {
+test("two clients of each protocol show the same conversation", async () => {
   const first = begin();
   replyToAll(first);
   await first.query("hello").result();
@@ -174,26 +174,29 @@ test("two clients of each protocol in one conversation are in step", async () =>
   for (const each of clients) each.close();
 });
 
-describe("when the server calls", () => {
-  test.each(["question", "permission"])("a %s is answered once, whoever answers first", async (prompt) => {
-    const session = begin();
-    const turn = session.query(prompt);
-    await until(() => session.snapshot.requests.length === 1);
-    const other = begin(server.url, session.id).open();
-    await until(() => other.snapshot.requests.length === 1);
-    const id = session.id as string;
-    const watcher = client.conversation(id);
-    const seen = await watcher.until((view) => view.status?.requests.length === 1);
-    const { request_id, kind } = other.snapshot.requests[0]!;
-    expect(seen.status?.requests[0]?.request_id).toBe(request_id);
-    await (kind === "question" ? other.answer(request_id, "Blue") : other.decide(request_id, "allow"));
-    await until(() => session.snapshot.requests.length === 0 && other.snapshot.requests.length === 0);
-    await expect(session.answer(request_id, "Red")).rejects.toMatchObject({ code: "INVALID_QUESTION_ID" });
-    expect(await turn.result()).toMatchObject({ is_error: false });
-    await watcher.until((view) => view.turns.length === 1 && view.status?.requests.length === 0);
-  });
+describe("a call of the server", () => {
+  test.each(["question", "permission"])(
+    "a %s is answered once, by the first client that answers",
+    async (prompt) => {
+      const session = begin();
+      const turn = session.query(prompt);
+      await until(() => session.snapshot.requests.length === 1);
+      const other = begin(server.url, session.id).open();
+      await until(() => other.snapshot.requests.length === 1);
+      const id = session.id as string;
+      const watcher = client.conversation(id);
+      const seen = await watcher.until((view) => view.status?.requests.length === 1);
+      const { request_id, kind } = other.snapshot.requests[0]!;
+      expect(seen.status?.requests[0]?.request_id).toBe(request_id);
+      await (kind === "question" ? other.answer(request_id, "Blue") : other.decide(request_id, "allow"));
+      await until(() => session.snapshot.requests.length === 0 && other.snapshot.requests.length === 0);
+      await expect(session.answer(request_id, "Red")).rejects.toMatchObject({ code: "INVALID_QUESTION_ID" });
+      expect(await turn.result()).toMatchObject({ is_error: false });
+      await watcher.until((view) => view.turns.length === 1 && view.status?.requests.length === 0);
+    },
+  );
 
-  test("an answer that does not fit is refused, and another one may follow", async () => {
+  test("an invalid answer is refused, and another one may follow", async () => {
     const session = begin();
     const turn = session.query("question");
     await until(() => session.snapshot.requests.length === 1);
@@ -204,9 +207,9 @@ describe("when the server calls", () => {
   });
 });
 
-describe("a line that breaks", () => {
-  test("at any moment loses nothing of a turn and doubles nothing", async () => {
-    const breaker = await Breaker.before(server.url);
+describe("a broken connection", () => {
+  test("at any moment loses and repeats nothing of a turn", async () => {
+    const breaker = await BreakingProxy.before(server.url);
     client = new Client(breaker.url, { token: server.token });
     const session = client.rpc({ provider: "demo", options: { delay: 0.005 } });
     replyToAll(session);
@@ -220,7 +223,7 @@ describe("a line that breaks", () => {
     }
     expect(breaker.connections).toBeGreaterThan(2);
     const { messages } = await session.call("getHistory", {});
-    // Everything that the log has of this turn, in order, and once. A result that came live has more figures.
+    // All entries of this turn, in order, each once. A live result has more figures.
     const told = (data: RpcMessage) =>
       data.type === "result" ? [data.type, data.subtype, data.duration_ms] : data;
     expect(kept.map(told)).toEqual(messages.map(({ data }) => told(readRpcMessage(data))));
@@ -229,7 +232,7 @@ describe("a line that breaks", () => {
   });
 
   test("before an answer has come makes the client ask again under the same id", async () => {
-    const breaker = await Breaker.before(server.url);
+    const breaker = await BreakingProxy.before(server.url);
     const witness = begin();
     await witness.query("hello").result();
     const id = witness.id as string;
@@ -248,8 +251,8 @@ describe("a line that breaks", () => {
     breaker.close();
   });
 
-  test("before it is known which conversation was begun begins no second one", async () => {
-    const breaker = await Breaker.before(server.url);
+  test("before the id of a new conversation is known creates no second one", async () => {
+    const breaker = await BreakingProxy.before(server.url);
     const { length: before } = await new Client(server.url, { token: server.token }).list(500);
     breaker.swallows = "frames";
     const session = begin(breaker.url);

@@ -1,11 +1,11 @@
-// Servers for these tests, and what Python makes of what they say.
+// Servers for these tests, and the Python reference.
 import { spawn } from "node:child_process";
 import { afterAll } from "vitest";
-import { BIN, ROOT, ServerProcess } from "./process.js";
+import { BIN, ROOT, ServerProcess } from "./server_process.js";
 
 const HELPERS = `${ROOT}clients/typescript/test/python`;
 
-/** What Python makes of it: test/python/reference.py. */
+/** Returns the output of the Python reference: test/python/reference.py. */
 export async function reference<T>(args: string[], input?: unknown): Promise<T> {
   const child = spawn(`${BIN}python`, [`${HELPERS}/reference.py`, ...args], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -16,14 +16,14 @@ export async function reference<T>(args: string[], input?: unknown): Promise<T> 
   return JSON.parse(told) as T;
 }
 
-/** Where a test fails before it stops its server: nothing is left behind. */
+/** The servers to remove if a test fails before it stops them. */
 const running = new Set<Server>();
 afterAll(() => {
   for (const server of running) server.abandon();
 });
 
 export class Server extends ServerProcess {
-  /** `turnwire serve` with a data directory of its own, on a free port. */
+  /** Starts `turnwire serve` with a new data directory, on a free port. */
   static async start(environment: Record<string, string> = {}): Promise<Server> {
     const server = new Server({ environment: { PYTHONPATH: HELPERS, ...environment } });
     running.add(server);

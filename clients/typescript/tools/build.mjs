@@ -1,4 +1,4 @@
-// Builds dist: the same modules for `import` and for `require`, each with its types.
+// Builds dist: the modules for `import` and for `require`, each with its types.
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const tsc = fileURLToPath(import.meta.resolve("typescript/package.json")).replac
 rmSync(`${here}dist`, { recursive: true, force: true });
 for (const kind of ["esm", "cjs"]) {
   execFileSync(process.execPath, [tsc, "-p", `${here}tools/tsconfig.${kind}.json`], { stdio: "inherit" });
-  // Says what the files beside it are: the package as a whole cannot be both.
+  // Declares the module system of this folder, because the package has both.
   const type = kind === "esm" ? "module" : "commonjs";
   writeFileSync(`${here}dist/${kind}/package.json`, `${JSON.stringify({ type, sideEffects: false })}\n`);
 }

@@ -1,8 +1,8 @@
 // Writes src/generated: the types of all frames and views, and the table that the lenient reader
-// (src/lenient.ts) works from. Both come from schema/, so that they cannot say two things.
+// (src/lenient.ts) uses. Both come from schema/, so that they always agree.
 //
 //   node tools/generate.mjs           writes the files
-//   node tools/generate.mjs --check   fails if they are not what it would write
+//   node tools/generate.mjs --check   fails if the files are outdated
 import { readFileSync, writeFileSync } from "node:fs";
 
 const here = (path) => new URL(path, import.meta.url);
@@ -11,8 +11,8 @@ const schemaOf = (name) => JSON.parse(readFileSync(here(`../../../schema/${name}
 const rpc = schemaOf("rpc");
 const view = schemaOf("view");
 
-// In the order in which they are written. The view comes last, because it says most exactly what is
-// here once a frame was read: content of an unknown kind, for example, is always wrapped by then.
+// In the order of the output. The view comes last, because its types are the most exact for frames
+// that were read: for example, the reader wraps content of an unknown kind.
 const schemas = {
   server: schemaOf("v2"),
   client: schemaOf("v2-client"),
@@ -22,7 +22,7 @@ const schemas = {
   view,
 };
 
-/** The frames of RPC have names that those of protocol v2 have too: here they begin with Rpc. */
+/** Adds the prefix Rpc to the frames of RPC, because protocol v2 has frames with the same names. */
 function prefixed(schema) {
   const renamed = (name) => (name in rpc.$defs || name in view.$defs ? name : `Rpc${name}`);
   const text = JSON.stringify(schema).replace(/#\/\$defs\/(\w+)/g, (_, name) => `#/$defs/${renamed(name)}`);
@@ -31,7 +31,7 @@ function prefixed(schema) {
   return read;
 }
 
-// The unions of the schema have no names there; these are those that the Python code gives them.
+// The unions have no names in the schema. These names are those of the Python code.
 const unions = {
   ServerFrame: schemas.server.anyOf,
   ClientFrame: schemas.client.anyOf,
@@ -67,7 +67,7 @@ function typeOf(schema) {
   }
   switch (schema.type) {
     case "string":
-      // A word from a list that a later version may add to.
+      // One of several words; a later version may have more of them.
       return schema.examples
         ? `${schema.examples.map((word) => JSON.stringify(word)).join(" | ")} | (string & {})`
         : "string";
@@ -95,7 +95,7 @@ function interfaceOf(name, schema) {
   const required = new Set(schema.required);
   const fields = ordered(schema).map(([field, value]) => {
     let type = typeOf(value);
-    // Who reads leaves out what is null by default, so that a field is either there or not.
+    // The reader leaves out fields that are null by default, so that a field is either present or absent.
     if (!required.has(field) && !sent.has(name)) type = type.replace(/ \| null$/, "");
     const mark = required.has(field) ? "" : "?";
     return `${comment(value.description, "  ")}  ${field}${mark}: ${type};\n`;
@@ -106,7 +106,7 @@ function interfaceOf(name, schema) {
   return `${comment(schema.description)}export interface ${name} {\n${fields.join("")}}\n`;
 }
 
-/** Required fields first, and the tag before all others: that is how people read them. */
+/** Sorts the fields for people: the tag first, then the required fields. */
 function ordered(schema) {
   const required = schema.required ?? [];
   const rest = Object.keys(schema.properties).filter((name) => !required.includes(name));
@@ -132,7 +132,7 @@ function types() {
 
 // --- the reader's table ---------------------------------------------------------------------------
 
-/** A field as the reader's table has it; src/lenient.ts says what its parts mean. */
+/** Returns a field in the notation of the reader's table, which src/lenient.ts explains. */
 function fieldOf(name, schema, isRequired) {
   if (!isRequired && !("default" in schema)) return `${name}:any*`;
   const { kind, nullable } = kindOf(schema);
@@ -155,7 +155,7 @@ function kindOf(schema) {
   return { kind: schema.type ?? "any", nullable: false };
 }
 
-// No view is made of these payloads, so they are taken as they come.
+// No view uses these payloads, so the reader does not check them.
 const TAKEN = new Set(["ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
 const ENVELOPE = ["conversation_id", "turn_id", "sequence", "timestamp", "trace_id"];
 
@@ -178,7 +178,7 @@ function table() {
     named[name] = {};
     for (const member of members(unions[name])) {
       const tag = defs[member].properties.type.enum?.[0];
-      if (tag === "unknown") continue; // what the reader makes of all that is not here
+      if (tag === "unknown") continue; // the reader's result for all other tags
       named[name][tag] = fieldsOf(defs[member]);
     }
   };
@@ -187,7 +187,7 @@ function table() {
     const { type, payload } = defs[member].properties;
     if (type.enum === undefined) continue;
     const name = refName(payload);
-    // A replay holds a frame, which src/v2/frames.ts reads.
+    // A replay contains a frame, which src/v2/frames.ts reads.
     const among = (field) => name !== "Replay" || field !== "event";
     frames[type.enum[0]] = TAKEN.has(name) ? [] : fieldsOf(defs[name], among);
   }
@@ -201,7 +201,7 @@ function table() {
   ].join("\n");
 }
 
-/** What stands in many objects stands first in them: so the table repeats itself, and packs well. */
+/** Puts common fields first, so that the table compresses well. */
 function inOrder(objects) {
   const uses = new Map();
   for (const [, field] of objects.flat()) uses.set(field, (uses.get(field) ?? 0) + 1);

@@ -44,7 +44,10 @@ import select
 import signal
 import sys
 import time
-from typing import Any, NamedTuple
+
+TYPE_CHECKING = False  # True for type checkers; an import of `typing` takes as long as all others
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Running", "descendants_of", "memory_of", "running"]
 
@@ -58,15 +61,20 @@ _SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl(2)
 # --- the process table --------------------------------------------------------------------------
 
 
-class Running(NamedTuple):
+class Running:
     """A process in the machine's process table."""
 
-    pid: int
-    parent: int
-    group: int
-    began: str  # start time; pid and start time together are unique, because pids are reused
-    name: str
-    dead: bool  # a zombie: ended, but its parent has not read the exit status
+    __slots__ = ("began", "dead", "group", "name", "parent", "pid")
+
+    def __init__(
+        self, pid: int, parent: int, group: int, began: str, name: str, dead: bool
+    ) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.group = group
+        self.began = began  # start time; with the pid it is unique, because pids are reused
+        self.name = name
+        self.dead = dead  # a zombie: ended, but its parent has not read the exit status
 
 
 def running() -> dict[int, Running]:
@@ -144,7 +152,7 @@ class Guard:
 
     def __init__(
         self,
-        control: Any,
+        control: int,
         *,
         grace: float,
         subreaper: bool,
@@ -152,7 +160,7 @@ class Guard:
         processes: int | None = None,
         confinement: dict[str, Any] | None = None,
     ) -> None:
-        self._control = control  # a socket
+        self._control = control  # file descriptor of a socket
         self._confinement = confinement
         self._memory = memory
         self._processes = processes
@@ -314,7 +322,7 @@ class Guard:
 
     def _listen(self) -> None:
         try:
-            data = self._control.recv(65536)
+            data = os.read(self._control, 65536)
         except OSError:
             data = b""
         if not data:  # the server has closed its side
@@ -351,8 +359,10 @@ class Guard:
     def _tell(self, said: dict[str, Any]) -> None:
         import json
 
+        line = json.dumps(said).encode() + b"\n"
         try:
-            self._control.sendall(json.dumps(said).encode() + b"\n")
+            while line:
+                line = line[os.write(self._control, line) :]
         except OSError:
             return  # the server has ended
 
@@ -488,22 +498,15 @@ def _let_go_of_stdio() -> None:
 
 def main(arguments: list[str]) -> int:
     """Runs a command or a probe; the module's docstring explains the arguments."""
-    import json
-    import socket
-
     if arguments[0] == "--probe":
-        return _probe(json.loads(arguments[1]))
+        return _probe(_decoded(arguments[1]))
     at = arguments.index("--")
     given, command = arguments[:at], arguments[at + 1 :]
     options = dict(zip(given[::2], given[1::2], strict=True))
     where = options["--control"]
-    if where.isdigit():
-        control = socket.socket(fileno=int(where))
-    else:
-        control = socket.socket(socket.AF_UNIX)
-        control.connect(where)
-    control.set_inheritable(False)
-    confinement = json.loads(options.get("--confine", "null"))
+    control = int(where) if where.isdigit() else _connected(where)
+    os.set_inheritable(control, False)
+    confinement = _decoded(options["--confine"]) if "--confine" in options else None
     if confinement is not None:
         _confine().close_to_others()  # only root may read the guard's memory and environment
     grace = float(options.get("--grace", _GRACE))
@@ -517,6 +520,22 @@ def main(arguments: list[str]) -> int:
         confinement=confinement,
     )
     return guard.run(command)
+
+
+def _connected(path: str) -> int:
+    """Connects to a Unix socket, and returns its file descriptor."""
+    import socket  # here, because most guards inherit their socket
+
+    control = socket.socket(socket.AF_UNIX)
+    control.connect(path)
+    return control.detach()
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    import json
+
+    spec: dict[str, Any] = json.loads(text)
+    return spec
 
 
 def _probe(confinement: dict[str, Any]) -> int:

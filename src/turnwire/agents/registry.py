@@ -21,7 +21,7 @@ _AGENTS = {
 class UnknownAgent(TurnwireError):
     """Raised if an agent does not exist or cannot be made. The message says which agents exist."""
 
-    code = "AGENT_UNAVAILABLE"
+    code = "INVALID_PAYLOAD"
 
 
 def names() -> list[str]:

@@ -12,7 +12,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Runs `turnwire`. Ends with exit code 1 if a part of the command line is not installed."""
-    missing = [name for name in MODULES if find_spec(name) is None]
+    needed = [name for name, extra in MODULES.items() if extra in ("cli", "server")]
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         sys.exit(
             f"turnwire: the command line needs {', '.join(missing)}, which this installation "

@@ -17,14 +17,28 @@ from turnwire.data_dir import cannot_use, cause_of, check_data_dir, make_data_di
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:  # importing the store is slow, and `--help` does not need it
-    from turnwire.stores.sqlite import SqliteStore
+    from turnwire.ports import Store
 
-__all__ = ["Far", "Home", "NothingYet", "data_dir_option", "directory", "program", "run_async"]
+__all__ = [
+    "STORE_HELP",
+    "Far",
+    "Home",
+    "NothingYet",
+    "data_dir_option",
+    "directory",
+    "program",
+    "run_async",
+]
 
 T = TypeVar("T")
 
 _DATABASE = "turnwire.db"
 _VARIABLE = "TURNWIRE_DATA_DIR"
+_STORE = "turnwire.store"  # the value of --store, until the other options are read
+STORE_HELP = (
+    "A PostgreSQL database instead of a file: postgresql://user@host/database; also TURNWIRE_STORE."
+    " Its password comes from PGPASSWORD or ~/.pgpass."
+)
 
 
 class NothingYet(TurnwireError):
@@ -47,15 +61,29 @@ class Home:
     `far` is the named server, if the command uses one.
     """
 
-    def __init__(self, given: Path | None = None, far: Far | None = None) -> None:
+    def __init__(
+        self, given: Path | None = None, far: Far | None = None, store: str | None = None
+    ) -> None:
+        from turnwire.settings import read_settings
+
+        settings = read_settings({"store": store})[0]
         self.given = given
-        self.path = (given or default_path()).expanduser()
+        self.path = (given or settings.data_path).expanduser()
+        self.address = settings.store  # of a database; empty: the file in the data directory
         self.far = far
+        self._store = store
 
     @property
     def database(self) -> Path:
         """Returns the path of the database."""
         return self.path / _DATABASE
+
+    @property
+    def place(self) -> str:
+        """Returns where the conversations are kept, as it may be shown."""
+        from turnwire.stores.address import shown
+
+        return shown(self.address) if self.address else str(self.path)
 
     def command(self, *words: str) -> str:
         """Returns a command line that a person can type next, with the options of this one."""
@@ -63,12 +91,22 @@ class Home:
         given = self.given
         moved = given is not None and (here is None or Path(here) != given)
         place = ["--data-dir", str(given.expanduser().absolute())] if given and moved else []
+        place += ["--store", self._store] if self._store else []
         place += self.far.words if self.far is not None else []
         return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
-    async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
+    async def store(self, *, create: bool = False) -> AsyncIterator[Store]:
         """Opens the database. Raises NothingYet if it does not exist, unless `create` is set."""
+        from turnwire.ports import StorageUnavailable
+        from turnwire.stores.open_store import open_store
+
+        if self.address:
+            if create:  # programs keep other files there
+                make_data_dir(self.path)
+            async with open_store(self.address) as opened:
+                yield opened
+            return
         if create:
             make_data_dir(self.path)
         elif not self._is_there():
@@ -76,12 +114,8 @@ class Home:
             raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
         else:
             check_data_dir(self.path)
-
-        from turnwire.ports import StorageUnavailable
-        from turnwire.stores.sqlite import SqliteStore
-
         try:
-            store = await SqliteStore.open(self.database)
+            store = await open_store(self.database)
         except StorageUnavailable as failure:
             raise cannot_use(f"{self.database}: {_lower(failure.message)}") from failure
         try:
@@ -125,10 +159,27 @@ def default_path() -> Path:
 
 
 def _home(ctx: click.Context, param: click.Parameter, value: Path | None) -> Home:
-    return Home(value)
+    return Home(value, store=ctx.meta.get(_STORE))
 
 
-data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+def _keep_store(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    ctx.meta[_STORE] = value
+
+
+def data_dir_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --data-dir and --store to a command, which gets a `Home` for both."""
+    return _data_dir(_store(command))
+
+
+_store: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--store",
+    is_eager=True,  # read before --data-dir, which makes the home
+    expose_value=False,
+    callback=_keep_store,
+    metavar="URL",
+    help=STORE_HELP,
+)
+_data_dir: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--data-dir",
     "home",
     envvar=_VARIABLE,

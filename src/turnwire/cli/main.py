@@ -29,7 +29,10 @@ COMMANDS = {
     "export": "Write a conversation to a file, or print it.",
     "import": "Import an exported file, or the sessions of Claude Code.",
     "backup": "Copy all conversations into one file.",
+    "copy": "Copy all conversations into another store.",
+    "db": "Create or update the tables of a PostgreSQL database.",
     "serve": "Serve conversations over HTTP and WebSockets.",
+    "nodes": "List the processes that run conversations, and their load.",
     "chat": "Talk to an agent on the server.",
     "tail": "Follow a conversation on the server.",
     "token": "Create, list and revoke tokens for the server.",
@@ -85,8 +88,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except TurnwireError as error:
             message = error.message
-            if error.code == "STORAGE_UNAVAILABLE":  # its message names only the cause
-                message = f"{message.rstrip('.')}. Check the disk, then try again."
+            if error.code in ("STORAGE_UNAVAILABLE", "UNREACHABLE", "UNAUTHORIZED"):
+                message = f"{message.rstrip('.')}. {error.what_to_do}".rstrip()
             raise Failure(message) from None
         except KeyboardInterrupt:
             ctx.exit(130)  # 128 + SIGINT, as shells count

@@ -62,7 +62,7 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ctx = click.get_current_context()
         typed = {
             name
-            for name in ("home", "server", "token", "token_file")
+            for name in ("home", "store", "server", "token", "token_file")
             if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         }
         if not typed and isinstance(ctx.obj, Home):

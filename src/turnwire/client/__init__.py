@@ -9,7 +9,8 @@ async with client.conversation(await client.create()) as talk:
         ...
 """
 
+from turnwire.client.address import Unreachable
 from turnwire.client.conversation import ClientConversation, Closed, Line
 from turnwire.client.http import Client
 
-__all__ = ["Client", "ClientConversation", "Closed", "Line"]
+__all__ = ["Client", "ClientConversation", "Closed", "Line", "Unreachable"]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from turnwire.client.address import check, is_local
+from turnwire.client.address import checked, is_local
 from turnwire.core.controls import AgentControl, ControlResult
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.view import View
@@ -50,15 +50,16 @@ class Closed(TurnwireError):
         said = error.message if error else CLOSE_CODES.get(close_code, f"Closed: {close_code}.")
         super().__init__(said, close_code=close_code)
         self.code = error.code if error else "CONVERSATION_CLOSED"
+        self.what_to_do = error.what_to_do if error else ERRORS[self.code].what_to_do
 
 
 def refusal(error: Mapping[str, Any]) -> TurnwireError:
     """Returns an error of the server as an exception."""
     code, said, data = error["code"], error["message"], error.get("data") or {}
-    if code in ERRORS:
-        return Refused(code, said, **data)
-    refused = TurnwireError(said, **data)
+    refused = Refused(code, said, **data) if code in ERRORS else TurnwireError(said, **data)
     refused.code = code
+    refused.retryable = error.get("retryable", refused.retryable)
+    refused.what_to_do = error.get("what_to_do", refused.what_to_do)
     return refused
 
 
@@ -98,7 +99,7 @@ class ClientConversation:
         find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
         """`find` is called before each attempt to connect: the current address and token."""
-        check(address, token, "ws", "wss")
+        address, token = checked(address, token, "ws", "wss")
         self.connected = asyncio.Event()  # set while connected, after the replay
         self.line = Line("connecting")
         self.on_line: Callable[[], None] | None = None  # called when `line` has changed
@@ -380,17 +381,17 @@ class ClientConversation:
 
     async def _connect(self) -> int:
         """Runs one connection to its end, and returns its close code."""
-        place: dict[str, Any] = {"protocol": "v2", "last_sequence": self.cursor}
+        query: dict[str, Any] = {"protocol": "v2", "last_sequence": self.cursor}
         if self.epoch is not None:
-            place["epoch"] = self.epoch
+            query["epoch"] = self.epoch
         if self._tail is not None:
-            place["tail"] = self._tail
+            query["tail"] = self._tail
         if self._find is not None:
-            self._address, self._token = self._find() or (self._address, self._token)
-            check(self._address, self._token, "ws", "wss")
+            place = self._find() or (self._address, self._token)
+            self._address, self._token = checked(*place, "ws", "wss")
         try:
             socket = await connect(
-                f"{self._address}?{urlencode(place)}",
+                f"{self._address}?{urlencode(query)}",
                 additional_headers={"Authorization": f"Bearer {self._token}"},
                 max_size=None,
                 compression=None,

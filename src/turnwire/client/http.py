@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from turnwire.client.address import check, is_local
+from turnwire.client.address import Unreachable, checked, is_local
 from turnwire.client.conversation import ClientConversation, refusal
 from turnwire.errors import TurnwireError
 
@@ -33,9 +33,8 @@ class Client:
         `find` returns the server's current address and token; a server may restart at another
         address. Raises TurnwireError if the address or the token is malformed.
         """
-        check(url, token, "http", "https")
+        url, self._token = checked(url, token, "http", "https")
         self.url = url.rstrip("/")
-        self._token = token
         self._find = find
         # The conversations that the program still has a reference to.
         self._conversations: WeakSet[ClientConversation] = WeakSet()
@@ -126,7 +125,7 @@ class Client:
             return msgspec.json.decode(raw or b"null")
         except msgspec.DecodeError:
             said = f"The response of {self.url} is not JSON. Is a Turnwire server there?"
-            raise TurnwireError(said) from None
+            raise Unreachable(said) from None
 
     async def _ask(
         self, method: str, path: str, raw: bytes | None = None, kind: str = "application/json"
@@ -137,8 +136,8 @@ class Client:
         """Updates the address and the token of the server from `find`."""
         place = self._find() if self._find is not None else None
         if place is not None:
-            check(*place, "http", "https")
-            self.url, self._token = place[0].rstrip("/"), place[1]
+            url, self._token = checked(*place, "http", "https")
+            self.url = url.rstrip("/")
 
     def _request(self, method: str, path: str, raw: bytes | None, kind: str) -> bytes:
         self._update_address()
@@ -154,11 +153,13 @@ class Client:
         except HTTPError as refused:
             raise _refused(refused.read(), refused.code) from None
         except OSError as failure:
-            raise TurnwireError(f"The server at {self.url} cannot be reached: {failure}.") from None
+            why = getattr(failure, "reason", failure)  # of urllib's own error
+            said = getattr(why, "strerror", None) or why
+            raise Unreachable(f"The server at {self.url} cannot be reached: {said}.") from None
 
 
 def _refused(raw: bytes, status: int) -> TurnwireError:
     try:
         return refusal(msgspec.json.decode(raw)["error"])
     except (KeyError, TypeError, msgspec.DecodeError):
-        return TurnwireError(f"The server answered with {status}.")
+        return Unreachable(f"The server answered with {status}, and not as a Turnwire server does.")

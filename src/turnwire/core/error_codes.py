@@ -56,7 +56,7 @@ ERRORS: Mapping[str, ErrorRule] = {
     "CHAT_PROTOCOL_DISABLED": ErrorRule(
         "Protocol v2 is switched off on this server.",
         False,
-        "Set TURNWIRE_PROTOCOL_V2=true where the server runs.",
+        "Set TURNWIRE_PROTOCOL_V2=true where the server runs, or Settings(protocol_v2=True).",
     ),
     "PROTOCOL_VERSION_UNSUPPORTED": ErrorRule(
         "The address names no protocol, or one this server does not speak.",
@@ -66,7 +66,7 @@ ERRORS: Mapping[str, ErrorRule] = {
     "UNAUTHORIZED": ErrorRule(
         "The client is not authenticated.",
         False,
-        "Get a token or a ticket and connect again.",
+        "Get a token with `turnwire token create`, or a ticket, and connect again.",
     ),
     "FORBIDDEN": ErrorRule(
         "This user, or this origin, may not do this.", False, "Ask the conversation's owner."

@@ -231,6 +231,11 @@ class Growing:
                 if not message.growing:
                     self._resting[message_id] = self._growing.pop(message_id)
 
+    @property
+    def is_growing(self) -> bool:
+        """Whether a message or a block is unfinished."""
+        return bool(self._speaking or self._growing)
+
     def snapshots(self) -> list[Piece]:
         """Returns a snapshot of each open block of which something was published."""
         return [

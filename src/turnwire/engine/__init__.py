@@ -8,19 +8,21 @@ from turnwire.lazy import fetcher
 
 # Imported on first use: a command that only reads the store (`turnwire list`) needs no engine.
 if TYPE_CHECKING:
+    from turnwire.core.conversation.state import Options
     from turnwire.engine.actor.commands import Answer
     from turnwire.engine.engine import Engine
     from turnwire.engine.fanout.channel import FollowAgain, SlowReader
     from turnwire.engine.settings import EngineSettings
     from turnwire.engine.talk import Talk
 
-__all__ = ["Answer", "Engine", "EngineSettings", "FollowAgain", "SlowReader", "Talk"]
+__all__ = ["Answer", "Engine", "EngineSettings", "FollowAgain", "Options", "SlowReader", "Talk"]
 
 _HOME = {
     "Answer": "turnwire.engine.actor.commands",
     "Engine": "turnwire.engine.engine",
     "EngineSettings": "turnwire.engine.settings",
     "FollowAgain": "turnwire.engine.fanout.channel",
+    "Options": "turnwire.core.conversation.state",
     "SlowReader": "turnwire.engine.fanout.channel",
     "Talk": "turnwire.engine.talk",
 }

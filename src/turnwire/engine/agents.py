@@ -28,12 +28,17 @@ class KnownAgents:
         """Returns the agent of this name, available or not. Returns None if it does not exist."""
         return self._agents.get(name)
 
-    def usable(self, name: str) -> Agent:
-        """Returns an agent that is available. Raises Refused, which says what to do."""
+    def usable(self, name: str, *, is_chosen: bool = False) -> Agent:
+        """Returns an agent that is available. Raises Refused, which says what to do.
+
+        `is_chosen`: the caller has named the agent, so an unknown name is an invalid choice. The
+        agent of a stored conversation is missing here, and may be here again later.
+        """
         agent = self._agents.get(name)
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "none"
-            raise Refused("AGENT_UNAVAILABLE", f"There is no agent {name!r}; there is: {known}.")
+            said = f"There is no agent {name!r}; there is: {known}."
+            raise Refused("INVALID_PAYLOAD" if is_chosen else "AGENT_UNAVAILABLE", said)
         try:
             why = agent.unavailable()
         except Exception as failure:  # a defect of this agent must not affect the others
@@ -43,6 +48,10 @@ class KnownAgents:
         if why is not None:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
+
+    def available(self) -> list[str]:
+        """Returns the names of the agents that are available."""
+        return [name for name in self._agents if self.unavailable(name) is None]
 
     def unavailable(self, name: str) -> str | None:
         """Returns why an agent is unavailable, and what to do. Returns None if it is available."""

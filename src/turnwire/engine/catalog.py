@@ -47,7 +47,8 @@ class Conversations:
         self, wish: NewConversation, options: Mapping[str, Any] | Struct | None, rules: Options
     ) -> ConversationRow:
         """Creates a conversation. `options` are the agent's. Raises Refused if its id is taken."""
-        new = valid(_beginning(wish, self._agents.usable(wish.agent), options, rules))
+        agent = self._agents.usable(wish.agent, is_chosen=True)
+        new = valid(_beginning(wish, agent, options, rules))
         reach(CrashPoint.CREATES)
         try:
             row = await self._store.create(new)

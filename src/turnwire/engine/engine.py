@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,6 @@ from typing import Any, Self
 from msgspec import Struct
 
 from turnwire.background import BackgroundTasks
-from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
@@ -22,6 +22,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.partials import Partial
 from turnwire.core.status import Status
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.sent import Sent
 from turnwire.engine.actor.actor import Actor
@@ -37,11 +38,12 @@ from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.follow import Place
 from turnwire.engine.fanout.followers import V2, Following
 from turnwire.engine.fanout.presence import Connections
-from turnwire.engine.fanout.remote_follow import hint
-from turnwire.engine.ownership.claims import Claims
-from turnwire.engine.ownership.owners import owner_name
+from turnwire.engine.nodes.cluster import Cluster
+from turnwire.engine.nodes.forwarding import AskHere, NotOwner, OwnerSilent
+from turnwire.engine.ownership.node import Node
+from turnwire.engine.ownership.owned_conversations import OwnedConversations
+from turnwire.engine.ownership.owners import inbox_of
 from turnwire.engine.ownership.recovery import Recovery
-from turnwire.engine.ownership.registry import Ownership
 from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
 from turnwire.engine.talk import Talk
@@ -55,19 +57,24 @@ from turnwire.ports import (
     Lease,
     NewConversation,
     Owned,
+    StorageUnavailable,
     Store,
     WireProtocol,
 )
 
 __all__ = ["Engine"]
 
+_PAUSE = 0.1  # seconds until the owner of a conversation is looked for again
+
 
 class Engine:
     """Runs conversations with any number of agents on one store.
 
-    async with Engine(store, {"demo": DemoAgent()}) as engine:
-        talk = await engine.create("demo")
-        await talk.send("Hello")
+    Example:
+
+        async with Engine(store, {"demo": DemoAgent()}) as engine:
+            talk = await engine.create("demo")
+            await talk.send("Hello")
     """
 
     def __init__(
@@ -78,18 +85,21 @@ class Engine:
         settings: EngineSettings | None = None,
         clock: Clock | None = None,
         bus: Bus | None = None,
+        protocols: Sequence[WireProtocol] = (),
         new_id: Callable[[], str] | None = None,
         changed: Callable[[str, str | None], None] | None = None,
     ) -> None:
-        """`changed` is called with the id and the user of each conversation that has changed."""
+        """`bus` reaches the other nodes that share the store. `protocols`: besides v2, those that
+        followers may use. `changed` is called with the id and the user of each conversation that
+        has changed, also on another node.
+        """
         self.store = store
         self.agents = agents
         self.settings = settings or EngineSettings()
         self.clock = clock or SystemClock()
-        self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
         self._changed = changed or (lambda conversation_id, user: None)
-        self.owner = owner_name(self.new_id()[:8])
+        inbox = self.new_id()[:16]
         self._agents = KnownAgents(agents)
         self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
         self._background = BackgroundTasks()
@@ -98,16 +108,34 @@ class Engine:
         self._slots = Slots(self.settings.max_agents_per_user)
         self.shared_answers = SharedAnswers()
         lease, recheck = round(self.settings.lease * 1000), self.settings.recheck
-        self._channels = Channels(store, self.bus, self.clock, recheck)
-        self._ownership = Ownership(
+        self._channels = Channels(store, self.clock, recheck, self._attach, self._detach)
+        self._node = Node(
             store,
             self.clock,
-            Claims(store, self.clock, self.owner, lease),
+            lease,
+            name=self.settings.node,
+            inbox=inbox,
+            agents=self._agents.available,
+            load=self._load,
+        )
+        self._ownership = OwnedConversations(
+            store,
+            self.clock,
+            self._node,
             self._channels,
             self._background,
             self._revive,
+            self._claimed,
         )
-        self._recovery = Recovery(store, self.clock, recheck, self._ownership, self._background)
+        self._recovery = Recovery(
+            store,
+            self.clock,
+            recheck,
+            self._ownership,
+            self._agents,
+            self._background,
+            in_background=self.settings.recover_in_background,
+        )
         self._connections = Connections(store, self.clock, self.owner, lease, self._background.run)
         self._following = Following(
             store,
@@ -115,10 +143,26 @@ class Engine:
             self._channels,
             self._ownership,
             self._connections,
+            self._attach,
             self._agents,
             self.settings,
             self.new_id,
         )
+        self.cluster: Cluster | None = None
+        if bus is not None:
+            self.cluster = Cluster(
+                bus,
+                inbox,
+                store=store,
+                clock=self.clock,
+                channels=self._channels,
+                following=self._following,
+                protocols={protocol.name: protocol for protocol in (V2, *protocols)},
+                background=self._background,
+                here=AskHere(self._ask_here, self._end_here),
+                new_id=self.new_id,
+                changed=self._changed,
+            )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -134,15 +178,21 @@ class Engine:
 
     async def start(self) -> None:
         """Recovers the conversations that a crash has left, and watches for more of them."""
-        await self._recovery.recover()
+        if self.cluster is not None:
+            await self.cluster.open()
+        await self._node.forget_the_dead()
+        with suppress(StorageUnavailable):  # then it joins later
+            await self._ownership.join()
         self._background.run(self._connections.forget_the_dead())
-        self._recovery.watch()
+        await self._recovery.begin()
 
     async def stop(self) -> None:
         """Ends every agent and writes the end of its turn into the log."""
         self._recovery.stop()
         await self._ownership.stop()
         await self._following.stop()
+        if self.cluster is not None:
+            await self.cluster.close()
         await self._background.done()
 
     def _revive(
@@ -174,8 +224,22 @@ class Engine:
         )
 
     def _committed(self, conversation_id: str, user: str | None, head: int) -> None:
-        hint(self.bus, conversation_id, head)
+        reach(CrashPoint.HINTS)
+        if self.cluster is not None:
+            self.cluster.tell_changed(conversation_id, user)
+        reach(CrashPoint.HINTED)
         self._changed(conversation_id, user)
+
+    def _claimed(self, conversation_id: str) -> None:
+        if self.cluster is not None:
+            self.cluster.mailbox.tell_claimed(conversation_id)
+
+    def _attach(self, channel: Channel, row: ConversationRow, *protocols: str) -> bool:
+        return self.cluster is not None and self.cluster.attach(channel, row, *protocols)
+
+    def _detach(self, conversation_id: str) -> None:
+        if self.cluster is not None:
+            self.cluster.detach(conversation_id)
 
     # --- conversations ------------------------------------------------------------------------
 
@@ -245,6 +309,15 @@ class Engine:
 
         The conversation can be woken again. `reason` is written into the log, such as `archived`.
         """
+        await self._end_here(conversation_id, reason)
+        row = await self.store.conversation(conversation_id)
+        owner = inbox_of(row.owner) if row is not None else None
+        if self.cluster is not None and owner is not None and owner != self.cluster.mailbox.inbox:
+            # A node that does not answer loses the conversation with its lease.
+            with suppress(NotOwner, OwnerSilent):
+                await self.cluster.end(owner, conversation_id, reason)
+
+    async def _end_here(self, conversation_id: str, reason: str) -> None:
         actor = self.alive.get(conversation_id)
         if actor is not None:
             await actor.stop(reason)
@@ -332,6 +405,16 @@ class Engine:
     # --- current state ------------------------------------------------------------------------
 
     @property
+    def owner(self) -> str:
+        """The name of this process in the store; another one after it was expelled."""
+        return self._node.owner
+
+    def _load(self) -> dict[str, int]:
+        actors = self._ownership.alive.values()
+        agents = sum(actor.has_agent for actor in actors)
+        return {"conversations": len(actors), "agents": agents}
+
+    @property
     def alive(self) -> Mapping[str, Actor]:
         """The conversations that this process owns and runs, by id."""
         return self._ownership.alive
@@ -371,8 +454,41 @@ class Engine:
 
         `body` is the command as it was sent, to recognize a repeat.
         """
+        digest = hashlib.sha256(body).digest()
+        if self.cluster is None:
+            return await self._ask_here(conversation_id, asked, digest, accepted)
+        owner = None
+        if conversation_id not in self.alive:
+            owner = self.cluster.owner_of(conversation_id)
+        until = time.monotonic() + 2 * self.settings.lease  # by then a dead owner has lost it
+        while True:
+            try:
+                if owner is None:
+                    return await self._ask_here(conversation_id, asked, digest, accepted)
+                return await self.cluster.ask(owner, conversation_id, asked, digest, accepted)
+            except Owned as owned:
+                owner = inbox_of(owned.data.get("owner"))
+                if owner is None or time.monotonic() > until:
+                    raise
+            except NotOwner:
+                owner = None
+                await asyncio.sleep(_PAUSE)
+            except OwnerSilent:
+                if asked.client_message_id is None:  # it cannot be told whether it was carried out
+                    said = "The node that runs the conversation does not answer."
+                    raise Refused("STORAGE_UNAVAILABLE", said) from None
+                owner = None
+
+    async def _ask_here(
+        self,
+        conversation_id: str,
+        asked: i.Asked,
+        digest: bytes,
+        accepted: Callable[[Answer], None] | None,
+    ) -> Answer:
+        """Hands an input to a conversation of this node. Raises Owned if another node has it."""
         self._ownership.check_running()
         actor = await self._ownership.activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        actor.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
+        actor.post(Ask(asked, digest, done, accepted))
         return await done

@@ -16,6 +16,9 @@ class EngineSettings(Struct, frozen=True):
     options: Options = Options()  # of new conversations
     agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
     lease: float = 10.0  # seconds until another process may take over a conversation
+    node: str | None = None  # the name of this process among others; None: of the machine
+    # Other nodes share the store: the start does not wait for the recovery after a crash.
+    recover_in_background: bool = False
     recheck: float = 2.0  # seconds between reads of what other processes have written
     save_every: float = 1.0  # seconds between two saves of the partials; 0: they are not saved
     buffer: int = 10_000  # frames that may wait for a slow follower

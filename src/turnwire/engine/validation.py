@@ -19,18 +19,22 @@ T = TypeVar("T", bound=Struct)
 def check_model(able: AgentCapabilities, model: str) -> None:
     """Raises Refused if the agent does not offer this model."""
     if model not in able.models:
-        known = ", ".join(able.models) or "none"
-        raise Refused("INVALID_PAYLOAD", f"There is no model {model!r}. There is: {known}.")
+        known = _known("model", able.models)
+        raise Refused("INVALID_PAYLOAD", f"There is no model {model!r}. {known}")
 
 
 def check_mode(able: AgentCapabilities, mode: str) -> None:
     """Raises Refused if the agent does not offer this permission mode."""
     modes = able.modes_for(is_owner=True)
     if mode not in modes:
-        known = ", ".join(modes) or "none"
-        raise Refused(
-            "INVALID_PAYLOAD", f"There is no permission mode {mode!r}. There is: {known}."
-        )
+        known = _known("permission mode", modes)
+        raise Refused("INVALID_PAYLOAD", f"There is no permission mode {mode!r}. {known}")
+
+
+def _known(kind: str, names: list[str]) -> str:
+    if not names:
+        return f"This agent has no choice of a {kind}."
+    return f"Choose one of: {', '.join(names)}."
 
 
 def valid(given: T) -> T:

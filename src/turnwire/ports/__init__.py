@@ -19,7 +19,7 @@ from turnwire.ports.agent import (
     RunsCommands,
     SessionStart,
 )
-from turnwire.ports.bus import Bus
+from turnwire.ports.bus import Bus, Receive
 from turnwire.ports.clock import Clock, Timer
 from turnwire.ports.lease import Lease
 from turnwire.ports.projector import Projected, Projector, WireProtocol
@@ -34,6 +34,7 @@ from turnwire.ports.rows import (
     Hit,
     InboxItem,
     NewConversation,
+    NodeRow,
     Receipt,
     RequestRow,
     Reserved,
@@ -80,12 +81,14 @@ __all__ = [
     "Lease",
     "NativeFork",
     "NewConversation",
+    "NodeRow",
     "OverQuota",
     "Owned",
     "PreparesSessions",
     "Projected",
     "Projector",
     "Receipt",
+    "Receive",
     "RequestRow",
     "Reserved",
     "RunsCommands",

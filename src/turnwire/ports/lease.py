@@ -1,19 +1,21 @@
-"""The lease of a conversation, for work that must end before the lease does."""
+"""The lease of a process, for work that must end before the lease does."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
 
+from turnwire.ports.storage_errors import StorageUnavailable
+
 __all__ = ["Lease"]
 
 
 class Lease:
-    """The time for which this process is certain to own a conversation.
+    """The time for which this process is certain to own its conversations.
 
-    The engine renews it together with the store's lease, after which another process may take over.
-    Work for the conversation ends in the last part, the margin, so that two agents never run at
-    once.
+    The engine renews it only after the store has renewed the lease of the process's node. After the
+    lease another process may take over. Work for a conversation ends in the last part, the margin,
+    so that two agents never run at once.
     """
 
     def __init__(
@@ -35,6 +37,11 @@ class Lease:
         self._until = begun + self.seconds
 
     async def ensure(self) -> None:
-        """Renews the lease unless enough time is left for new work. Raises StorageUnavailable."""
+        """Renews the lease unless enough time is left for new work.
+
+        Raises StorageUnavailable, also if other processes have taken the conversations over.
+        """
         if self.left < 2 * self.margin:
             await self._renew()
+            if self.left < self.margin:
+                raise StorageUnavailable("Another process may have taken the conversation over.")

@@ -68,7 +68,13 @@ class Projector(Protocol):
 
 
 class WireProtocol(Struct, frozen=True):
-    """A front-end protocol: its name, and the factory of its projector."""
+    """A front-end protocol: its name, the factory of its projector, and how messages are relayed.
+
+    A node that follows a conversation of another node gets the messages as bytes. So `unpack`
+    returns messages that followers cannot tell from those that were given to `pack`.
+    """
 
     name: str
     projector: Callable[[ConversationRow], Projector]
+    pack: Callable[[Sequence[Any]], bytes]
+    unpack: Callable[[bytes], list[Any]]

@@ -24,6 +24,7 @@ __all__ = [
     "Hit",
     "InboxItem",
     "NewConversation",
+    "NodeRow",
     "Receipt",
     "RequestRow",
     "Reserved",
@@ -74,7 +75,9 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     native_from: NativeFork | None = None  # where its own session begins, until it has one
     owns_session: bool = False  # the agent began its session for this conversation
     owner: str | None = None  # the process that claimed it last, until it releases it
-    lease_until: int = 0  # milliseconds since 1970; only valid with an owner
+    # Milliseconds since 1970, by the caller's clock: the end of its lease or of its owner's node's,
+    # whichever is later. Only valid with an owner.
+    lease_until: int = 0
     damage: str | None = None  # why its state cannot be read; `state` is then a placeholder
 
 
@@ -100,6 +103,20 @@ class Claim(Struct, frozen=True):
     conversation_id: str
     owner: str  # a process
     fence: int  # greater than that of every earlier claim
+
+
+class NodeRow(Struct, frozen=True, omit_defaults=True):
+    """A node: one of the running processes that share the store."""
+
+    owner: str  # of its conversations. Another one after each start, and after it was expelled.
+    node: str  # its readable name
+    inbox: str  # its address on the bus
+    agents: list[str] = []  # the agents that it can run
+    versions: dict[str, str] = {}  # `turnwire`, and the `schema` of its store
+    started_at: str = ""
+    lease_until: int = 0  # milliseconds since 1970, by the caller's clock
+    renewals: int = 0  # of its lease; a live node makes more of them
+    load: dict[str, int] = {}  # how many `conversations` and `agents` it runs
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):

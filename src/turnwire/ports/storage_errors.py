@@ -15,6 +15,8 @@ class StorageUnavailable(TurnwireError):
 
     code = "STORAGE_UNAVAILABLE"
     retryable = True
+    what_to_do = "Check the disk, then try again."
+    is_for_operators = False  # the message names parts of the installation: clients are not told
 
 
 class Fenced(TurnwireError):

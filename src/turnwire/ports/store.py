@@ -17,6 +17,7 @@ from turnwire.ports.rows import (
     Hit,
     InboxItem,
     NewConversation,
+    NodeRow,
     Receipt,
     RequestRow,
     Reserved,
@@ -44,6 +45,11 @@ class Store(Protocol):
 
     Fencing: every write carries its claim. A write whose fence is not the newest, or whose owner
     has lost the conversation, raises Fenced and writes nothing, however late it arrives.
+
+    Leases: an owner holds a conversation while the lease of its claim runs, or the lease of its
+    node. A node renews only its own lease, whatever the number of its conversations. A claim that
+    takes a conversation over expels the node of its former owner in the same transaction. A store
+    that several machines share uses its own clock for leases, not `now`.
 
     Reads see everything that was committed before they began. They do not wait for writers.
     """
@@ -89,8 +95,30 @@ class Store(Protocol):
     async def unsettled(self) -> list[str]:
         """Returns the conversations that may have an open turn, queue or request after a crash."""
 
-    async def abandoned(self, *, now: int) -> list[str]:
-        """Returns the conversations whose lease has expired: the owner has died, or hangs."""
+    async def abandoned(
+        self, *, now: int, except_agents: Sequence[str] = (), after: str = "", limit: int = 1000
+    ) -> list[str]:
+        """Returns conversations whose leases have expired: the owner has died, or hangs.
+
+        Returns the first ones after the id `after`, in the order of ids. Leaves out conversations
+        with `except_agents`. The cost depends on the number of owners, not of conversations.
+        """
+
+    async def overdue(
+        self, *, now: int, agents: Sequence[str], after: str = "", limit: int = 1000
+    ) -> list[tuple[str, str]]:
+        """Returns open requests whose deadline has passed, and whose conversation no owner holds.
+
+        Each is a conversation's id and a request's id. Returns those of the first conversations
+        after the id `after`, in the order of ids. Leaves out archived conversations, other agents,
+        and deadlines that are done.
+        """
+
+    async def deadlines_done(self, requests: Sequence[tuple[str, str]]) -> None:
+        """Records that deadlines were handled, so that `overdue` does not return them again.
+
+        A request may stay open after its deadline. A new deadline of the request counts again.
+        """
 
     async def change(self, conversation_id: str, *, archived: bool) -> None:
         """Changes fields that the engine does not own. Use `Talk.rename` for the title."""
@@ -104,20 +132,35 @@ class Store(Protocol):
         """
 
     async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
-        """Claims a conversation for `lease` milliseconds.
+        """Claims a conversation for `lease` milliseconds, and longer while the owner's node lives.
 
-        Raises Owned while the lease of another owner is valid. Raises Refused
-        (CONVERSATION_NOT_FOUND) if the conversation does not exist.
+        Raises Owned while another owner holds the conversation. Otherwise expels the node of that
+        owner first. Raises Refused (CONVERSATION_NOT_FOUND) if the conversation does not exist.
         """
 
-    async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
-        """Renews claims.
-
-        Returns those that are still valid, that is, neither taken over nor released.
-        """
+    async def owned(self, owner: str) -> list[str]:
+        """Returns the conversations that this owner has claimed, and neither released nor lost."""
 
     async def release(self, claim: Claim) -> None:
         """Releases a claim, so that the next owner need not wait."""
+
+    async def join(self, node: NodeRow, *, now: int, lease: int) -> None:
+        """Adds a node with a lease of `lease` milliseconds. May be repeated."""
+
+    async def renew_node(
+        self, owner: str, *, now: int, lease: int, load: dict[str, int] | None = None
+    ) -> bool:
+        """Renews the lease of a node, and with it that of all conversations of this owner.
+
+        Returns False if the node was expelled: its conversations may have other owners, and it has
+        to join again under another name.
+        """
+
+    async def leave(self, owner: str) -> None:
+        """Removes a node. An unknown owner is ignored."""
+
+    async def nodes(self) -> list[NodeRow]:
+        """Returns the nodes, oldest first, also those whose lease has expired."""
 
     async def commit(self, commit: Commit) -> None: ...
 
@@ -288,6 +331,12 @@ class Store(Protocol):
 
     async def void_tickets(self, user: str) -> None:
         """Invalidates the tickets of this user."""
+
+    async def shared_secret(self) -> bytes:
+        """Returns a secret of 32 bytes that all processes which share this store know.
+
+        It is made at the first call. A copy of the store has another one.
+        """
 
     async def check_writable(self) -> None:
         """Commits a small write. Raises StorageUnavailable, with the next step, if that fails.

@@ -26,9 +26,13 @@ _STOPPING = "The server is stopping."
 def create_app(settings: Settings | None = None) -> App:
     """Returns an ASGI application with the WebSocket and the HTTP interface of Turnwire.
 
-    app = FastAPI(lifespan=chat.lifespan)
-    app.mount("/chat", chat)
+    Example:
 
+        chat = create_app(Settings(data_dir="data", protocol_v2=True))
+        app = FastAPI(lifespan=chat.lifespan)
+        app.mount("/chat", chat)
+
+    Without `protocol_v2=True` the page and the clients are refused with CHAT_PROTOCOL_DISABLED.
     Raises BadSetting if a setting is invalid or contradicts another one.
     """
     return App(settings or Settings())
@@ -125,9 +129,7 @@ class App:
         service = await self._running()
         if service is None:
             raise Refused("STORAGE_UNAVAILABLE", _STOPPING)
-        done = await service.keys.revoke(token_id, OWNER)
-        service.hub.cut({token_id})
-        return done
+        return await service.revoke(token_id, OWNER)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":

@@ -38,7 +38,7 @@ def banner(
     lines += [
         f"  Open   {link}",
         f"         good once, for 15 minutes; another one: {command('token link')}",
-        f"  Data   {settings.data_path}",
+        f"  Data   {settings.kept_in}",
     ]
     reasons = {name: agent.unavailable() for name, agent in agents.items()}
     ready = [name for name, why in reasons.items() if why is None]

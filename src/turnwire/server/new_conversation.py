@@ -49,9 +49,6 @@ async def begin(
     """
     name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
-    if agent is None and new.agent is not None:  # a retry would not help
-        known = ", ".join(sorted(service.engine.agents)) or "none"
-        raise Refused("INVALID_PAYLOAD", f"There is no agent {name!r}; there is: {known}.")
     if agent is not None:
         able = agent.capabilities
         choice = options_for(able, who)
@@ -89,7 +86,7 @@ async def begin(
         if conversation_id is None or refused.data.get("conversation_id") != conversation_id:
             raise
         return await service.talk(conversation_id, who)  # a retry: it exists already
-    service.news.tell(talk.id, talk.row.user)
+    service.has_changed(talk.id, talk.row.user)
     service.write_down("created", who, talk.id, agent=name)
     return talk
 

@@ -12,16 +12,18 @@ from typing import Any
 from turnwire.agents import registry
 from turnwire.background import BackgroundTasks
 from turnwire.core.conversation.state import Options
-from turnwire.core.error_codes import Refused
+from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.times import iso
 from turnwire.data_dir import cannot_use, cause_of, make_data_dir
 from turnwire.dialects.rpc.projector import RpcProjector
+from turnwire.dialects.rpc.relayed import pack, unpack
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
     Agent,
     BlobRow,
+    Bus,
     Clock,
     PreparesSessions,
     StorageUnavailable,
@@ -38,6 +40,7 @@ from turnwire.server.access.public import Public
 from turnwire.server.access.shares import Shares
 from turnwire.server.api.changes import News
 from turnwire.server.api.problems import refusal_of
+from turnwire.server.other_nodes import OtherNodes, bus_of
 from turnwire.server.sockets.backlog import Backlog
 from turnwire.server.sockets.hub import Hub
 from turnwire.server.tcp.watchdog import Watchdog
@@ -56,17 +59,27 @@ _DATA_DIR_SETTING = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)
 class Service:
     """Everything that the parts of a running server share. Made by `open`, ended by `close`."""
 
-    def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, clock: Clock, bus: Bus | None = None
+    ) -> None:
         self.settings = settings
         self.store = store
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         agents, self.usual_agent = _agents(settings)  # used if a new conversation names no agent
         self.news = News()
+        self.rpc = WireProtocol(
+            "rpc",
+            lambda row: RpcProjector(row.agent, row.native_session_id, self.engine.new_id()[:8]),
+            pack,
+            unpack,
+        )
         self.engine = Engine(
             store,
             agents,
             settings=_engine_settings(settings, self.roots),
             clock=clock,
+            bus=bus,
+            protocols=[self.rpc],
             changed=self.news.tell,
         )
         self.keys = Keys(store, clock)
@@ -81,15 +94,12 @@ class Service:
         self.hub = Hub(settings, self.keys)
         self.connection_audit = ConnectionAudit(self.write_down)
         self.watchdog = Watchdog(settings.slow_loop_seconds)
-        self.rpc = WireProtocol(
-            "rpc",
-            lambda row: RpcProjector(row.agent, row.native_session_id, self.engine.new_id()[:8]),
-        )
         self.backlog = Backlog(settings.max_buffered_bytes)
         self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
         self.risks: list[str] = []  # warnings: what users can reach of the owner's through agents
+        self.others = OtherNodes(self)
         self._background = BackgroundTasks()
         self._tidying: Timer | None = None
         self._preparing: Timer | None = None
@@ -103,17 +113,12 @@ class Service:
 
         Raises TurnwireError.
         """
-        from turnwire.stores.sqlite import SqliteStore
-
         path = settings.data_path
         make_data_dir(path, _DATA_DIR_SETTING)
-        database = path / "turnwire.db"
+        store = await _open_store(settings)
         try:
-            store = await SqliteStore.open(database)
-        except StorageUnavailable as failure:
-            raise cannot_use(f"{database}: {failure.message}", _DATA_DIR_SETTING) from failure
-        try:
-            service = cls(settings, store, clock or SystemClock())
+            bus = await bus_of(settings, store)
+            service = cls(settings, store, clock or SystemClock(), bus)
             try:
                 service.owner = await service.keys.owner(path)
             except OSError as failure:
@@ -123,6 +128,9 @@ class Service:
             await service.engine.start()
             service._tidy()
             service.watchdog.start()
+            if settings.protocol_v2 is None and not service.speaks_v2:
+                rule = ERRORS["CHAT_PROTOCOL_DISABLED"]
+                _log.warning("%s %s", rule.meaning, rule.what_to_do)
             service._preparing = service.engine.clock.call_after(
                 _PREPARE_MS, service._prepare_usual_agent
             )
@@ -222,16 +230,47 @@ class Service:
 
     # --- closing connections, and background tasks ----------------------------------------------
 
+    def has_changed(self, conversation_id: str, user: str | None) -> None:
+        """Notifies the lists of this node and of all others of a conversation that has changed."""
+        self.news.tell(conversation_id, user)
+        if self.engine.cluster is not None:
+            self.engine.cluster.tell_changed(conversation_id, user)
+
     def cut(self, conversation_id: str) -> None:
         """Closes the connections of all followers of an archived or deleted conversation."""
+        self.cut_here(conversation_id)
+        self.others.cut(conversation_id)
+
+    def cut_here(self, conversation_id: str) -> None:
+        """Closes those of this node."""
         error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
         self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
 
-    def sign_out(self, user: str) -> None:
-        """Closes every connection of this user, and voids their tickets and links."""
+    async def revoke(self, token_id: str, by: str) -> bool:
+        """Revokes a token, and closes every connection that was authenticated with it.
+
+        Returns False if there is no valid token with this id.
+        """
+        done = await self.keys.revoke(token_id, by)
+        self.hub.cut({token_id})
+        self.others.revoke(token_id)
+        return done
+
+    def revoked_elsewhere(self, token_id: str) -> None:
+        """Closes the connections of a token that another node has revoked."""
+        self.keys.revoked_elsewhere(token_id)
+        self.hub.cut({token_id})
+
+    def sign_out_here(self, user: str) -> None:
+        """Closes the connections of this user to this node."""
         self.keys.sign_out(user)
         error = Refused("UNAUTHORIZED", "This user was signed out.")
         self.hub.cut_off(lambda who: who.user == user, error)
+
+    def sign_out(self, user: str) -> None:
+        """Closes every connection of this user, and voids their tickets and links."""
+        self.sign_out_here(user)
+        self.others.sign_out(user)
         self._run_in_background(
             self.keys.void_tickets(user), "the tickets of a user cannot be deleted"
         )
@@ -276,6 +315,22 @@ def _no_room(said: str, **data: Any) -> Refused:
     return Refused("PAYLOAD_TOO_LARGE", f"{said} {_DELETE}", **data)
 
 
+async def _open_store(settings: Settings) -> Store:
+    """Opens the database of the settings, or the file in the data directory."""
+    from turnwire.stores.open_store import open_store
+
+    if settings.store:
+        is_synchronous = settings.synchronous_replication
+        store: Store = await open_store(settings.store, is_synchronous=is_synchronous)
+        return store
+    database = settings.data_path / "turnwire.db"
+    try:
+        store = await open_store(database)
+    except StorageUnavailable as failure:
+        raise cannot_use(f"{database}: {failure.message}", _DATA_DIR_SETTING) from failure
+    return store
+
+
 def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:
     if settings.made_agents is not None:
         return dict(settings.made_agents), settings.agent
@@ -294,6 +349,8 @@ def _engine_settings(settings: Settings, roots: list[Path]) -> EngineSettings:
     return EngineSettings(
         options=rules,
         agent_idle=settings.agent_idle,
+        node=settings.node or None,
+        recover_in_background=bool(settings.store),  # which other servers may share
         max_frame_bytes=settings.max_frame_bytes,
         heartbeat_seconds=settings.heartbeat_seconds,
         budget_usd_per_user=settings.budget_usd_per_user,

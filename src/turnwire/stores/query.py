@@ -38,8 +38,10 @@ class Query:
         split = list(dict.fromkeys(_split(clean(words))))
         self.ignored = max(len(split) - MOST_WORDS, 0)  # number of words beyond the limit
         split = split[:MOST_WORDS]
+        # Each word as a phrase, and whether longer words that begin with it are found, too.
+        self.phrases = [_phrase(run, rest) for run, rest in split]
         # The FTS5 expression; None if no word has a letter or a digit.
-        self.expression = " AND ".join(_asked(run, rest) for run, rest in split) or None
+        self.expression = " AND ".join(map(_asked, self.phrases)) or None
         terms = (Term(fold(run or rest), is_run=bool(run)) for run, rest in split)
         # The longest term comes first: it is the rarest, so the snippet is cut around it.
         self.terms = sorted(terms, key=lambda term: -len(term.text))
@@ -57,11 +59,15 @@ def _split(words: str) -> Iterable[tuple[str, str]]:
                 yield run, rest
 
 
-def _asked(run: str, rest: str) -> str:
-    """Returns one word in FTS5 syntax.
+def _phrase(run: str, rest: str) -> tuple[str, bool]:
+    """Returns one word as a phrase, and whether it is a prefix.
 
     A run becomes a phrase of character pairs. Other text becomes a prefix search.
     """
-    if len(run) > 1:
-        return f'"{pairs(run)}"'
-    return f'"{run or rest}"*'
+    return (pairs(run), False) if len(run) > 1 else (run or rest, True)
+
+
+def _asked(phrase: tuple[str, bool]) -> str:
+    """Returns one phrase in FTS5 syntax."""
+    text, is_prefix = phrase
+    return f'"{text}"*' if is_prefix else f'"{text}"'

@@ -23,7 +23,8 @@ _SECRET_KEY = re.compile(
 )
 _KEY_SIGNS = ("credential", "cookie", "privatekey", "private_key", "private-key")
 
-# Letters by which signs are found, ordered from the rarest in messages of agents.
+# One of these letters is in every mark of a secret. A text without the letter cannot have the mark.
+# The letters that are rarest in agents' messages come first.
 _ANCHORS = "@=~zjx/qwvkhgb8ycm"
 
 

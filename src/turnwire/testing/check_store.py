@@ -7,11 +7,20 @@ from typing import TypeAlias
 
 from turnwire.ports import Store
 from turnwire.testing.expect import Broken
-from turnwire.testing.store_checks import LOG_CHECKS
-from turnwire.testing.store_checks_access import ACCESS_CHECKS
-from turnwire.testing.store_checks_beside import OTHER_CHECKS, a_backup_is_a_log_of_its_own
-from turnwire.testing.store_checks_fork import FORK_CHECKS
-from turnwire.testing.store_checks_partials import PARTIAL_CHECKS
+from turnwire.testing.store_checks.access import ACCESS_CHECKS
+from turnwire.testing.store_checks.audit import AUDIT_CHECKS
+from turnwire.testing.store_checks.backup import a_backup_is_a_log_of_its_own
+from turnwire.testing.store_checks.blobs import BLOB_CHECKS
+from turnwire.testing.store_checks.commits import COMMIT_CHECKS
+from turnwire.testing.store_checks.conversations import CONVERSATION_CHECKS
+from turnwire.testing.store_checks.fork import FORK_CHECKS
+from turnwire.testing.store_checks.log import LOG_CHECKS
+from turnwire.testing.store_checks.nodes import NODE_CHECKS
+from turnwire.testing.store_checks.partials import PARTIAL_CHECKS
+from turnwire.testing.store_checks.recovery import RECOVERY_CHECKS
+from turnwire.testing.store_checks.requests import REQUEST_CHECKS
+from turnwire.testing.store_checks.search import SEARCH_CHECKS
+from turnwire.testing.store_checks.usage import USAGE_CHECKS
 
 __all__ = ["STORE_CHECKS", "MakeStore", "OpenCopy", "StoreBroken", "StoreCheck", "check_store"]
 
@@ -21,7 +30,15 @@ StoreCheck: TypeAlias = Callable[[Store], Awaitable[None]]
 
 STORE_CHECKS: tuple[StoreCheck, ...] = (
     *LOG_CHECKS,
-    *OTHER_CHECKS,
+    *COMMIT_CHECKS,
+    *REQUEST_CHECKS,
+    *RECOVERY_CHECKS,
+    *NODE_CHECKS,
+    *AUDIT_CHECKS,
+    *CONVERSATION_CHECKS,
+    *SEARCH_CHECKS,
+    *BLOB_CHECKS,
+    *USAGE_CHECKS,
     *FORK_CHECKS,
     *PARTIAL_CHECKS,
     *ACCESS_CHECKS,

@@ -1,20 +1,20 @@
-"""What is missing, strange or too much: a clear error each, and nothing is lost."""
+"""Missing programs, unknown messages and oversized input: each gives a clear error, and nothing is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import bash, programs, stage, until
+from tests.agents.claude.helpers.fake_programs import program, strange
+from tests.agents.claude.helpers.real_claude import bash, programs, stage, until
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.process import install
+from turnwire.agents.claude.process import installation
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
@@ -23,31 +23,19 @@ from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
 
 
-def program(place: Path, code: str) -> str:
-    """A program that can be started as Claude Code is."""
-    path = place / "claude"
-    path.write_text(f"#!/bin/sh\nexec {sys.executable} -IS {code}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def strange(place: Path) -> str:
-    return program(place, f"{Path(__file__).with_name('strange.py')}")
-
-
 @contextmanager
 def small_disk(place: Path) -> Iterator[Path]:
     """A real disk of its own that is soon full. Only root may have one."""
     made = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(place)]
     if subprocess.run(made, capture_output=True, check=False).returncode:
-        pytest.skip("nobody may mount a disk here")
+        pytest.skip("mounting a disk is not permitted here")
     try:
         yield place
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-async def test_another_version_says_what_this_one_does_not_know_and_it_passes_through(
+async def test_unknown_messages_of_another_version_pass_through(
     tmp_path: Path,
 ) -> None:
     async with stage(tmp_path, cli_path=strange(tmp_path)) as it:
@@ -65,7 +53,7 @@ async def test_another_version_says_what_this_one_does_not_know_and_it_passes_th
         }
 
 
-async def test_a_dialog_that_nobody_can_see_is_dismissed_and_told(tmp_path: Path) -> None:
+async def test_a_dialog_that_cannot_be_shown_is_dismissed_and_reported(tmp_path: Path) -> None:
     async with stage(tmp_path, cli_path=strange(tmp_path)) as it:
         assert not (await it.says("show me a dialog")).is_error
         [said] = it.text
@@ -84,7 +72,7 @@ async def test_a_very_long_line_is_read(tmp_path: Path) -> None:
 async def test_without_a_credential_nothing_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (*install.CREDENTIALS, *install.CLOUDS):
+    for name in (*installation.CREDENTIALS, *installation.CLOUDS):
         monkeypatch.delenv(name, raising=False)
     async with ModelApi() as api:
         env = {**claude_environment(api.url, tmp_path), "ANTHROPIC_API_KEY": ""}
@@ -108,7 +96,7 @@ async def test_a_program_that_cannot_start_says_why(tmp_path: Path) -> None:
         assert "it is broken" in end.error.message
 
 
-async def test_options_that_there_are_not_are_named(tmp_path: Path) -> None:
+async def test_unknown_options_are_named(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         with pytest.raises(Refused, match=r"no option 'env' .*; it has: add_dirs") as refused:
             await it.engine.create("claude", options={"env": {"PATH": "/evil"}})
@@ -152,8 +140,8 @@ async def test_options_that_the_sdk_does_not_know_are_named(tmp_path: Path) -> N
         assert "colour" in end.error.message
 
 
-async def test_one_that_has_not_begun_is_killed_at_once(tmp_path: Path) -> None:
-    """It may be deaf for seconds while it starts, and nobody has heard of it."""
+async def test_a_program_that_has_not_started_is_killed_at_once(tmp_path: Path) -> None:
+    """The program may ignore signals for seconds while it starts, before its first event."""
     deaf, is_deaf = tmp_path / "deaf.py", tmp_path / "is deaf"
     deaf.write_text(
         "import pathlib, signal\n"

@@ -1,4 +1,4 @@
-"""What an agent was made with bounds what its conversations may cost, whoever chooses."""
+"""Bounds: the options of an agent limit the models and the effort of its conversations, for every user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, stage
+from tests.agents.claude.helpers.real_claude import Stage, stage
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.options.bounds import bounds_of
 from turnwire.agents.claude.options.sdk_options import own_options, sdk_options
@@ -25,7 +25,7 @@ def asked(it: Stage) -> set[str]:
     return {request.body["model"] for request in it.api.requests}
 
 
-async def test_no_other_model_is_asked_and_nobody_thinks_more(tmp_path: Path) -> None:
+async def test_no_model_or_effort_beyond_the_bounds_is_used(tmp_path: Path) -> None:
     """`default` is the agent's own model, not Claude Code's, and a sub-agent has no other, either."""
     large = {"description": "d", "prompt": "look left", "subagent_type": "general-purpose"}
     send = ToolUse("Agent", {**large, "model": "opus", "run_in_background": False}, id="a1")
@@ -47,7 +47,7 @@ async def test_no_other_model_is_asked_and_nobody_thinks_more(tmp_path: Path) ->
         [refused] = it.news("choice_refused")
         assert refused["message"] == "The limit of this agent is 2000 tokens."
         assert (await it.talk.status()).max_thinking_tokens is None
-        await it.says("send somebody with a large model")
+        await it.says("send a helper with a large model")
         [default, own] = (await it.talk.control(c.ListModels())).ack.result.models  # type: ignore[union-attr]
         assert (default.model, default.resolved, own.model) == (
             "default",
@@ -76,7 +76,7 @@ def test_which_model_a_process_is_started_with() -> None:
         assert own_options(sdk_options({}), SessionStart("c", model=wanted), bounds).model == model
 
 
-def test_settings_of_the_application_stay_beside_the_models(tmp_path: Path) -> None:
+def test_settings_of_the_application_are_kept_with_the_models(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"cleanupPeriodDays": 3}')
     for settings in ('{"cleanupPeriodDays": 3}', "mine.json", str(tmp_path / "mine.json")):
         here, elsewhere = str(tmp_path), str(tmp_path.parent)
@@ -91,7 +91,7 @@ def test_settings_of_the_application_stay_beside_the_models(tmp_path: Path) -> N
             assert f'"availableModels":["{SMALL}"]' in told
 
 
-def test_models_of_sub_agents_and_for_another_day_are_among_those_that_there_are() -> None:
+def test_models_of_sub_agents_and_fallbacks_are_among_the_allowed_models() -> None:
     bound = ClaudeAgent({"model": SMALL}, models=["sonnet"])
 
     def helper(model: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Claude stops when the money is spent, in the midst of a turn, and stays stopped over restarts."""
+"""Claude stops during a turn when the budget is spent, and stays stopped after restarts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import stage, touch
-from tests.engine.watching import Watcher
+from tests.agents.claude.helpers.real_claude import stage, touch
+from tests.engine.helpers.watcher import Watcher
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
 from turnwire.dialects.v2 import frames as f
@@ -31,7 +31,7 @@ async def is_refused(talk: Talk, of: str) -> None:
     assert (refused.value.code, refused.value.data["of"]) == ("BUDGET_EXCEEDED", of)
 
 
-async def test_what_a_conversation_and_its_user_may_spend(tmp_path: Path) -> None:
+async def test_a_turn_ends_at_the_budget_of_its_conversation_or_user(tmp_path: Path) -> None:
     replies: list[Reply] = ["One.", Say([touch("never")]), "Two.", "Three.", "Four.", "No."]
     conversation = {"user": "ann", "options": {"max_budget_usd": 1.5 * EACH}}
     async with stage(tmp_path, *replies, conversation=conversation, per_user=4.5 * EACH) as it:
@@ -54,7 +54,7 @@ async def test_what_a_conversation_and_its_user_may_spend(tmp_path: Path) -> Non
         end = await says(other, "third")
         assert end.cost_usd == pytest.approx(EACH)
         assert not end.is_error, end
-        for text in ("fourth", "fifth"):  # each gets half of what is left, and needs more
+        for text in ("fourth", "fifth"):  # each gets half of the remaining budget, and needs more
             end = await says(other, text)
             assert end.error is not None
             assert end.error.code == "BUDGET_EXCEEDED"

@@ -1,4 +1,4 @@
-"""What people ask of the real Claude Code beside the talk, and what comes of it."""
+"""Controls of the real Claude Code: models, modes, MCP servers, files, tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, bash, programs, stage, until, until_it_runs
-from tests.agents.processes import wait_until_gone
+from tests.agents.claude.helpers.real_claude import (
+    Stage,
+    bash,
+    programs,
+    stage,
+    until,
+    until_it_runs,
+)
+from tests.agents.helpers.processes import wait_until_gone
 from turnwire.agents.claude import StdioServer, ToolServer
 from turnwire.agents.claude.extensions.hooks import hook
 from turnwire.agents.claude.extensions.tools import tool
@@ -41,7 +48,7 @@ def rewinds(frames: list[Any]) -> list[Any]:
 
 
 def command_lines() -> dict[int, str]:
-    """Of every process that the agent has started."""
+    """Returns the command line of every process that the agent has started."""
     return {
         pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         for pid in programs()
@@ -60,12 +67,12 @@ async def ask(it: Stage, control: c.AgentControl) -> Any:
 
 
 def tools(it: Stage) -> set[str]:
-    """Those that the model was offered last."""
+    """Returns the tools that the model was offered last."""
     return {tool["name"] for tool in it.api.requests[-1].body["tools"]}
 
 
 async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path) -> None:
-    server = str(Path(__file__).with_name("mcp_server.py"))
+    server = str(Path(__file__).with_name("helpers") / "mcp_stdio_server.py")
     options = {
         "model": "claude-sonnet-4-5",
         "mcp_servers": {
@@ -98,7 +105,9 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         assert "mcp__colours__pick" in tools(it)
         lines = command_lines()
         assert len(lines) >= 3, "a guard, Claude Code, and the server"
-        assert not [line for line in lines.values() if "a-secret" in line], "anybody can read it"
+        assert not [line for line in lines.values() if "a-secret" in line], (
+            "a secret is in the process list"
+        )
         assert await ask(it, c.McpToggle("colours", False)) == c.Done()
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
         assert servers["colours"].status == "disabled"
@@ -114,8 +123,8 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         [found] = [e for e in (await ask(it, c.McpStatus())).servers if e.name == "colours"]
         assert (found.status, found.tools) == ("connected", ["pick"])
         assert servers_of(server) != [lost]
-        with pytest.raises(Refused, match="Server not found: nobody"):
-            await ask(it, c.McpReconnect("nobody"))
+        with pytest.raises(Refused, match="Server not found: missing"):
+            await ask(it, c.McpReconnect("missing"))
         with pytest.raises(Refused, match="cannot be switched off"):
             await ask(it, c.McpToggle("turnwire", False))
 
@@ -149,7 +158,7 @@ async def test_a_switch_is_the_conversations_own_and_outlives_its_process(tmp_pa
         bought.append("it")
         return "bought"
 
-    server = str(Path(__file__).with_name("mcp_server.py"))
+    server = str(Path(__file__).with_name("helpers") / "mcp_stdio_server.py")
     colours = StdioServer(command=sys.executable, args=[server])
     servers = {"colours": colours, "shop": ToolServer(tools=[buy])}
     buys = [Say([ToolUse("mcp__shop__buy", {}, id=name, cuts=None)]) for name in ("b1", "b2", "b3")]
@@ -194,11 +203,11 @@ async def test_files_context_models_commands_thinking_and_work_in_the_background
         first = await files_are_put_back_as_they_were_before_a_message(it)
         await context_models_and_commands_are_told(it)
         session: Any = it.engine.alive["talk"]._runner._current.session  # type: ignore[union-attr]
-        assert session._program._client._query._initialize_timeout == 180.0, (
+        assert session._process._client._query._initialize_timeout == 180.0, (
             "a start may take as long as was said; the SDK would give up after a minute"
         )
         with monkeypatch.context() as less:
-            less.setattr("turnwire.agents.claude.process.program._PATIENCE", 0.2)
+            less.setattr("turnwire.agents.claude.process.claude_process._PATIENCE", 0.2)
             await who_says_nothing_has_refused_nothing(it)
         before = await thinking_is_chosen(it)
         await it.stop()
@@ -288,7 +297,7 @@ async def who_says_nothing_has_refused_nothing(it: Stage) -> None:
 
 
 async def thinking_is_chosen(it: Stage) -> Any:
-    """What it was like before."""
+    """Returns the effort before the change."""
     it.api.say_next("Hello.")
     before = it.api.requests[-1].body.get("thinking")
     await it.talk.set_max_thinking_tokens(2000, user="ann")
@@ -310,8 +319,8 @@ async def work_in_the_background_is_stopped(it: Stage) -> None:
     sleeps = Say([bash("sleep 1000", "b1", run_in_background=True)])
     it.api.say_next(sleeps, "It runs.", "It was stopped.")
     await it.says("sleep in the background")
-    with pytest.raises(Refused, match="There is no background task 'nobody'"):
-        await ask(it, c.StopTask("nobody"))
+    with pytest.raises(Refused, match="There is no background task 'missing'"):
+        await ask(it, c.StopTask("missing"))
     [task] = (await it.talk.status()).background_tasks
     sleep = await until_it_runs("sleep")
     assert await ask(it, c.StopTask(task.task_id)) == c.Done()

@@ -1,4 +1,4 @@
-"""What goes wrong at the API, and how a person hears of it."""
+"""Failures of the model's API, and how they are shown to a person."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude.stage import Stage, bash, stage, touch
-from tests.own_time import own_time
+from tests.agents.claude.helpers.real_claude import Stage, bash, stage, touch
+from tests.helpers.loop_time import own_time
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Fail, Reply, Request, Say, Text
@@ -20,7 +20,7 @@ def news(it: Any, subtype: str) -> list[Any]:
 
 
 class Weather:
-    """What a model says in one turn, however often it is asked."""
+    """A model that gives the same answer to every request of a turn."""
 
     def __init__(self) -> None:
         self._next: Iterator[Answer] = iter(())
@@ -59,7 +59,7 @@ async def test_a_wrong_credential_fails_within_ten_seconds(tmp_path: Path) -> No
         assert not end.interrupted
 
 
-async def test_what_fails_again_and_again_fails_its_turn_which_says_what_to_do(
+async def test_a_lasting_failure_fails_the_turn_with_advice(
     tmp_path: Path,
 ) -> None:
     half = Text("Half a sentence that", cuts=4)
@@ -99,7 +99,7 @@ async def test_what_fails_again_and_again_fails_its_turn_which_says_what_to_do(
 EVENTS = 6  # the start of the message, that of the block, three pieces; then the call is whole
 
 
-async def test_what_goes_well_in_the_end_is_said_once_and_an_event_tells_what_was_between(
+async def test_a_retried_answer_is_shown_once_and_an_event_names_the_retry(
     tmp_path: Path,
 ) -> None:
     half = Text("Half a sentence that", cuts=4)
@@ -160,7 +160,7 @@ async def test_what_goes_well_in_the_end_is_said_once_and_an_event_tells_what_wa
         assert "Ann said hi." in str(it.api.requests[-1].messages)
 
 
-async def test_too_much_money(tmp_path: Path) -> None:
+async def test_a_turn_above_the_budget_fails(tmp_path: Path) -> None:
     options = {"model": "claude-sonnet-4-5", "max_budget_usd": 0.0001}
     async with stage(tmp_path, Say([bash("echo hi")]), "Not heard.", options=options) as it:
         end = await it.says("use a tool")

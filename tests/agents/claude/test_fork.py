@@ -1,12 +1,12 @@
-"""A conversation with Claude is forked: each branch has a history of its own, and no more than that."""
+"""Forks of a conversation with Claude: each branch has its own history."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from tests.agents.claude.stage import Stage, stage
-from tests.engine.watching import Watcher
+from tests.agents.claude.helpers.real_claude import Stage, stage
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude.extensions.hooks import HookCall, hook
 from turnwire.agents.claude.sessions.forking import fork_point
 from turnwire.dialects.v2 import frames as f
@@ -16,7 +16,7 @@ from turnwire.testing.model_api import Hold, Reply, Request, Say, Text, ToolUse
 
 
 def heard(request: Request) -> list[str]:
-    """What the model was told, without what the program adds."""
+    """Returns the messages to the model, without the additions of the program."""
     blocks = [
         {"text": message["content"]} if isinstance(message["content"], str) else block
         for message in request.messages
@@ -35,7 +35,7 @@ async def says(talk: Talk, text: str) -> None:
         assert not end.payload.is_error, end.payload
 
 
-def test_every_branch_goes_on_with_what_was_said_in_it(tmp_path: Path) -> None:
+def test_every_branch_goes_on_with_its_own_history(tmp_path: Path) -> None:
     async def scene() -> None:
         first = Say([ToolUse("Bash", {"command": "echo made"}, id="run_1")])
         third = Say([Text("three"), Hold("middle")])
@@ -115,12 +115,12 @@ async def test_a_prompt_that_was_never_answered_is_known_to_a_fork_of_a_fork(
         assert heard(it.api.requests[-1]) == [*told, "and there"]
 
 
-def test_a_session_that_is_not_there_is_forked_nowhere(tmp_path: Path) -> None:
+def test_a_missing_session_is_not_forked(tmp_path: Path) -> None:
     for session in ("gone", "../escape"):
         assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]), "fork")) is None
 
 
-def test_a_fork_before_a_summary_puts_files_back_and_goes_on_with_what_was_said(
+def test_a_fork_before_a_summary_restores_files_and_goes_on_with_its_history(
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:

@@ -1,4 +1,4 @@
-"""Hooks without a program: what they may say, in which order they are asked, and how they fail."""
+"""Hooks without a program: their decisions, their order, their failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def saying(answer: Any, event: str = "PreToolUse", **more: Any) -> Hook:
 
 
 async def run(*hooks: Hook, event: str = "PreToolUse", **data: Any) -> tuple[Any, list[HookRun]]:
-    """What Claude Code is answered, and what was told of it."""
+    """Returns the answer to Claude Code and the reported runs."""
     told: list[HookRun] = []
     runs = HookRuns(hooks, "talk", told.append)
     [registered] = runs.registered()[event]
@@ -87,7 +87,7 @@ def before_tool(**said: Any) -> dict[str, Any]:
         ({"async": True}, {}),
     ],
 )
-async def test_what_a_hook_says_before_a_tool(said: Any, answer: dict[str, Any]) -> None:
+async def test_a_hook_before_a_tool_returns_its_decision(said: Any, answer: dict[str, Any]) -> None:
     given, [told] = await run(saying(said))
     assert given == answer
     assert (told.failure, told.tool_use_id) == (None, "c1")
@@ -117,7 +117,9 @@ async def test_what_a_hook_says_before_a_tool(said: Any, answer: dict[str, Any])
         ),
     ],
 )
-async def test_what_a_hook_says_elsewhere(event: str, said: Any, answer: dict[str, Any]) -> None:
+async def test_a_hook_of_another_event_returns_its_decision(
+    event: str, said: Any, answer: dict[str, Any]
+) -> None:
     given, [told] = await run(saying(said, event), event=event)
     assert given == answer
     assert (told.event, told.failure) == (event, None)
@@ -134,7 +136,9 @@ async def test_what_a_hook_says_elsewhere(event: str, said: Any, answer: dict[st
         (stop("no"), {"behavior": "deny", "message": "no"}),
     ],
 )
-async def test_what_a_hook_says_to_a_permission(said: Any, decision: dict[str, Any]) -> None:
+async def test_a_hook_of_a_permission_returns_its_decision(
+    said: Any, decision: dict[str, Any]
+) -> None:
     given, _ = await run(saying(said, "PermissionRequest"), event="PermissionRequest")
     assert given["hookSpecificOutput"]["decision"] == decision
 
@@ -250,7 +254,7 @@ async def test_a_hook_that_fails_denies_unless_it_says_otherwise(
     assert (answer["continue"], told.decision) == (False, "stop")
 
 
-async def test_what_cannot_be_told_is_denied() -> None:
+async def test_a_decision_that_cannot_be_logged_is_a_denial() -> None:
     def broken(run: HookRun) -> None:
         raise OSError("no log")
 
@@ -266,14 +270,14 @@ async def test_an_answer_is_plain_json() -> None:
 
 
 @pytest.mark.parametrize("event", ["PostToolUse", "Stop", "SubagentStop", "Notification"])
-async def test_where_nothing_can_be_kept_from_happening_a_failure_lets_claude_go_on(
+async def test_a_failed_hook_of_a_past_event_lets_claude_go_on(
     event: str,
 ) -> None:
     answer, [told] = await run(saying(raises, event), event=event)
     assert (answer, told.failure) == ({}, "raised")
 
 
-async def test_what_does_not_fit_the_event_is_nonsense() -> None:
+async def test_a_decision_that_does_not_fit_the_event_is_an_error() -> None:
     _, [told] = await run(saying(change({"a": 1}), "Stop"), event="Stop")
     assert told.message == "Stop has no input to change"
     _, [told] = await run(
@@ -286,7 +290,7 @@ async def hangs(call: HookCall) -> None:
     await asyncio.Event().wait()
 
 
-async def test_a_hook_that_hangs_is_left_whatever_it_does() -> None:
+async def test_a_hook_that_hangs_is_abandoned_even_if_it_resists() -> None:
     free = asyncio.Event()
     blocked = threading.Event()
 
@@ -309,7 +313,7 @@ async def test_a_hook_that_hangs_is_left_whatever_it_does() -> None:
     blocked.set()
 
 
-async def test_a_hook_of_a_turn_that_is_stopped_is_cancelled_and_told() -> None:
+async def test_a_hook_of_a_stopped_turn_is_cancelled_and_reported() -> None:
     told: list[HookRun] = []
     [registered] = HookRuns([hook("PreToolUse")(hangs)], "talk", told.append).registered()[
         "PreToolUse"
@@ -370,12 +374,12 @@ def test_hooks_are_given_or_named() -> None:
         (lambda: Hook("Stop", 7, "seven"), "not a function"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_hook_is_named(make: Callable[[], Any], why: str) -> None:
+def test_an_invalid_hook_is_named(make: Callable[[], Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         make()
 
 
-async def test_hooks_in_the_form_of_the_sdk_are_run_the_same_way() -> None:
+async def test_hooks_in_the_form_of_the_sdk_run_the_same() -> None:
     from claude_agent_sdk import HookMatcher
 
     async def sees(data: Any, tool_use_id: str | None, context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the real Claude Code wrote down of its sessions, imported and gone on with."""
+"""Sessions that the real Claude Code has stored are imported and continued."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude.sound import check_log, check_said, later_view
-from tests.agents.claude.stage import Stage, ask, bash, stage
-from tests.agents.claude.test_helpers import Lanes, send
-from tests.agents.claude.test_stopping import stop
+from tests.agents.claude.helpers.log_checks import check_log, check_said, later_view
+from tests.agents.claude.helpers.real_claude import Stage, ask, bash, stage, stop
+from tests.agents.claude.helpers.subagent_calls import Lanes, send
 from tests.cli.conftest import TURNWIRE
-from tests.engine.watching import Watcher
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude.sessions.history import find_sessions
 from turnwire.agents.claude.sessions.importer import Brought
 from turnwire.cli.commands.import_claude import _import
@@ -30,7 +29,7 @@ OPTIONS = {"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]}
 
 
 async def bring(it: Stage, place: Path, *more: str) -> Any:
-    """Import what the program has written; what the command tells, and the log is sound."""
+    """Imports the sessions of the program. Returns the output; checks the log."""
     command = [*TURNWIRE, "import", "--from", "claude", "--data-dir", str(place), "--json", *more]
     env = {"CLAUDE_CONFIG_DIR": str(it.home / ".claude"), "PATH": "/usr/bin:/bin"}
     ran = await asyncio.to_thread(
@@ -47,7 +46,7 @@ async def bring_one(it: Stage, place: Path, *more: str) -> Any:
 
 
 async def bring_more(it: Stage, place: Path) -> Brought:
-    """The same again, without a process for it."""
+    """Imports again, within this process."""
     files = find_sessions(it.home / ".claude")
     [one], bad = await _import(Home(place), files, None, Stop())
     assert not bad
@@ -87,7 +86,7 @@ def tools(messages: list[MessageView]) -> Iterator[ToolView]:
 
 
 def shown(view: View) -> list[tuple[Any, ...]]:
-    """What a person sees of a conversation, whoever told it."""
+    """Returns what a person sees of a conversation, without its ids."""
     return [
         (message.role, getattr(block, "text", None) or getattr(block, "id", None))
         for message in view.messages
@@ -96,7 +95,7 @@ def shown(view: View) -> list[tuple[Any, ...]]:
     ]
 
 
-async def test_a_session_is_imported_gone_on_with_and_imported_again(tmp_path: Path) -> None:
+async def test_a_session_is_imported_continued_and_imported_again(tmp_path: Path) -> None:
     lanes: Lanes = {
         "look left": [Say([bash("echo left", "call_left")]), "Left is done."],
         "look right": [Say([bash("echo right", "call_right")]), "Right is done."],

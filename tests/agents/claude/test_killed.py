@@ -1,23 +1,14 @@
-"""kill -9 of the program and of the server, wherever they are: the log stays true, nothing is left."""
+"""kill -9 of the program and of the server at many points: the log stays true, and no process is left."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from tests.agents.claude.server import until_abandoned
-from tests.agents.claude.stage import (
-    RULES,
+from tests.agents.claude.helpers.killed_server import killed_server, start_again
+from tests.agents.claude.helpers.real_claude import (
     TALK,
     Stage,
     ask,
@@ -28,17 +19,13 @@ from tests.agents.claude.stage import (
     touch,
     until_it_runs,
 )
-from tests.agents.claude.wire import Moment
-from tests.agents.processes import wait_until_gone
-from tests.engine.watching import Watcher
-from turnwire.agents.guard import descendants_of, running
+from tests.agents.helpers.processes import wait_until_gone
+from tests.engine.helpers.watcher import Watcher
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.stores.sqlite import SqliteStore
-from turnwire.testing.model_api import ModelApi, Say, Text, ToolUse
+from turnwire.testing.model_api import Say, Text, ToolUse
 from turnwire.testing.model_api.server import Answer
 
-ROOT = Path(__file__).parents[3]
 TEXT = Say([Text("One, two, three.", [10], hold="")])
 RUNS = Say([bash("sh -c 'sleep 600'")])
 WAITS = Say([touch("a", "touch_1")])
@@ -49,11 +36,11 @@ INPUT = Say([ToolUse("mcp__turnwire__request_input", {"question": "Which?"}, id=
 async def test_the_program_is_killed_in_a_text_in_a_tool_at_a_permission_and_between_turns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each time the next process goes on with the session, and is killed as well."""
+    """The next process continues the session each time, and is killed as well."""
     async with stage(tmp_path) as it:
         for where in ("text", "tool", "permission"):
             await killed_in_a_turn(it, where)
-        kill_claude()  # and nobody has noticed it yet
+        kill_claude()  # the engine has not noticed it yet
         it.api.say_next("And here again.")
         end = await it.says("again")
         assert not end.is_error
@@ -92,116 +79,12 @@ async def killed_in_a_turn(it: Stage, where: str) -> None:
     assert it.text[-1] == f"Here again after the {where}."
 
 
-class Server:
-    """The server in a process of its own, and what it says."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.pid: int | None = None
-        self.said: list[dict[str, Any]] = []  # what nobody has waited for yet
-
-    async def begin(self) -> None:
-        """A new one, when the leases of the one before are over."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        self.said.clear()
-        self.pid = (await self.until("server", ""))["pid"]
-
-    def tell(self, *what: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(msgspec.json.encode(what) + b"\n")
-
-    async def until(self, kind: str, talk: str = TALK, **wanted: Any) -> dict[str, Any]:
-        """A frame of this kind in this conversation."""
-        async with asyncio.timeout(180):
-            while True:
-                for said in self.said:
-                    payload: dict[str, Any] = said["payload"]
-                    fits = (said["talk"], said["frame"]) == (talk, kind)
-                    if fits and wanted.items() <= payload.items():
-                        self.said.remove(said)
-                        return payload
-                self.said.append(await self._hear())
-
-    async def asks(self, moment: Moment) -> None:
-        """Until a line with this word has gone between it and Claude, and the log has the question:
-        before that there is none that anybody could answer.
-        """
-        direction, word = moment
-        has_come = is_written = False
-        async with asyncio.timeout(180):
-            while not (has_come and is_written):
-                said = await self._hear()
-                is_written = is_written or said["frame"] == "assistant.request_input"
-                has_come = has_come or (
-                    said["frame"] == "wire" and word.decode() in said["payload"].get(direction, "")
-                )
-
-    async def _hear(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = await self.process.stdout.readline()
-        assert line, "the server has ended"
-        said: dict[str, Any] = msgspec.json.decode(line)
-        return said
-
-    async def kill(self) -> None:
-        """Everything at once: the server; what it had started has to go by itself."""
-        assert self.pid is not None
-        below = [p.pid for p in descendants_of(self.pid, running())]
-        os.kill(self.pid, signal.SIGKILL)
-        left = await asyncio.to_thread(wait_until_gone, [self.pid, *below])
-        assert not left, "no process is left"
-        self.pid = None
-
-    async def end(self) -> None:
-        if self.pid is not None:
-            os.kill(self.pid, signal.SIGKILL)
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
-
-
-@asynccontextmanager
-async def killed_server(
-    place: Path,
-    *replies: Any,
-    hold: float = 0.0,
-    lanes: Mapping[str, Sequence[Answer]] | None = None,
-) -> AsyncIterator[tuple[Server, Stage]]:
-    """A server that the test kills; then `start_again` looks at what it left."""
-    async with ModelApi(*replies, lanes=lanes) as api:
-        it = Stage(place, api, RULES, hold=hold)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.agents.claude.server", str(place), api.url, str(hold)),
-            cwd=ROOT,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=1 << 24,
-        )
-        server = Server(process)
-        try:
-            await server.begin()
-            yield server, it
-        finally:
-            await server.end()
-        await it.stop()
-
-
-async def start_again(it: Stage) -> None:
-    """When the leases of the killed one are over."""
-    store = await SqliteStore.open(it.place / "turnwire.db")
-    await until_abandoned(store)
-    await store.close()
-    await it.start_again()
-    await it.talk.wake()
-
-
 async def test_the_server_is_killed_with_five_conversations_and_each_goes_on(
     tmp_path: Path,
 ) -> None:
     scripts = {TALK: TEXT, "tool": RUNS, "permission": WAITS}
     questions = {"theirs": QUESTION, "ours": INPUT}
-    # Of a request that the program still makes while it is ended, nobody hears.
+    # A request that the program makes while it is being ended reaches no client.
     lanes: dict[str, list[Answer]]
     lanes = {f"go: {name}": [it, *["Here again."] * 2] for name, it in scripts.items()}
     lanes |= {f"go: {name}": [it, "Blue it is."] for name, it in questions.items()}
@@ -239,7 +122,7 @@ async def goes_on(talk: Talk) -> None:
 
 
 async def is_answered(it: Stage, talk: Talk) -> None:
-    """As that tool's result."""
+    """Answers the question, and checks that the answer is the tool's result."""
     await talk.wake()
     status = await talk.status()
     assert (status.state, status.running) == ("waiting_input", False)
@@ -257,7 +140,7 @@ def said_in(seen: Watcher) -> list[str]:
     return [chunk.text for chunk in chunks if not chunk.partial and not chunk.snapshot]
 
 
-async def test_the_server_is_killed_while_a_question_is_held_and_the_answer_goes_in_words(
+async def test_an_answer_is_sent_as_text_after_the_server_was_killed_with_a_held_question(
     tmp_path: Path,
 ) -> None:
     async with killed_server(tmp_path, QUESTION, *["I see."] * 2, hold=60.0) as (server, it):

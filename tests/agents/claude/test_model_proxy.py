@@ -1,4 +1,4 @@
-"""The proxy that holds the model's credential, on the ways that lead to a model."""
+"""The proxy that holds the model's credential."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ loops = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_even
 
 @asynccontextmanager
 async def proxied(env: dict[str, str]) -> AsyncIterator[tuple[ModelProxy, httpx.AsyncClient]]:
-    """A proxy, and a client that has what the program would have."""
+    """Runs a proxy, and a client with the environment of the program."""
     proxy = await ModelProxy.start(env)
     assert proxy is not None
     headers = {"x-api-key": proxy.env["ANTHROPIC_API_KEY"]}
@@ -70,13 +70,13 @@ def certificate(folder: Path) -> Path:
 
 
 class Way:
-    """A server that passes bytes on: to one address, or to whatever CONNECT names."""
+    """A server that relays bytes: to one address, or to the target of CONNECT."""
 
     def __init__(self, to: int | None = None, tls: ssl.SSLContext | None = None) -> None:
         self._to = to
         self._tls = tls
         self.heads: list[str] = []  # of CONNECT requests
-        self.begun = b""  # of what was passed on
+        self.begun = b""  # the first bytes that were passed on
 
     async def __aenter__(self) -> Way:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
@@ -227,7 +227,7 @@ async def test_the_own_address_of_the_model_is_treated_as_such(tmp_path: Path) -
         ({}, None),
     ],
 )
-async def test_where_the_credential_cannot_be_hidden_it_is_said(
+async def test_a_credential_that_cannot_be_hidden_is_reported(
     tmp_path: Path, env: dict[str, str], why: str | None
 ) -> None:
     given = {"ANTHROPIC_API_KEY": KEY, "HOME": str(tmp_path), **env}
@@ -248,7 +248,7 @@ async def test_settings_that_name_another_address_are_left_alone(tmp_path: Path)
     assert await ModelProxy.start(given) is None
 
 
-async def test_nonsense_is_not_passed_on(tmp_path: Path) -> None:
+async def test_an_invalid_request_is_not_passed_on(tmp_path: Path) -> None:
     env: dict[str, Any] = {"ANTHROPIC_API_KEY": KEY, "HOME": str(tmp_path)}
     async with proxied(env) as (proxy, _):
         port = httpx.URL(proxy.env["ANTHROPIC_BASE_URL"]).port

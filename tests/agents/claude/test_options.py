@@ -1,4 +1,4 @@
-"""What a conversation with Claude may choose, and who may: it narrows what the agent was made with."""
+"""Options of a conversation with Claude: they narrow those of the agent, and each has its allowed users."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.claude.stage import stage
+from tests.agents.claude.helpers.real_claude import stage
 from turnwire.agents.claude import ClaudeAgent, ClaudeOptions, StdioServer, ToolServer
 from turnwire.agents.claude.extensions.hooks import HookCall, hook
 from turnwire.agents.claude.extensions.servers import read_servers
 from turnwire.agents.claude.extensions.tools import tool
 from turnwire.agents.claude.options import types as o
 from turnwire.agents.claude.options.bounds import bounds_of
-from turnwire.agents.claude.options.sdk_options import own_options, sdk_options, tell
+from turnwire.agents.claude.options.sdk_options import own_options, program_options, sdk_options
 from turnwire.agents.claude.options.validation import narrowed, read_options
 from turnwire.agents.claude.questions.permissions import Permissions
 from turnwire.agents.registry import UnknownAgent, chosen
@@ -44,7 +44,7 @@ def agent(**more: Any) -> ClaudeAgent:
     return ClaudeAgent(hooks=[careful, always], mcp_servers=servers, **more)
 
 
-def test_every_option_has_somebody_who_may_choose_it() -> None:
+def test_every_option_says_who_may_choose_it() -> None:
     everyone = [*o.FOR_ANYONE, *o.FOR_OWNER, *o.FOR_PROGRAMS]
     assert everyone == list(ClaudeOptions.__struct_fields__)
     able = agent().capabilities
@@ -107,13 +107,13 @@ def test_options_are_the_same_typed_and_written_down() -> None:
         (["x"], "not a mapping"),
     ],
 )
-def test_what_may_not_be_chosen_is_refused_with_what_there_is(given: Any, why: str) -> None:
+def test_an_unknown_choice_is_refused_with_the_known_ones(given: Any, why: str) -> None:
     with pytest.raises(Refused, match=why) as refused:
         agent().check_options(given)
     assert refused.value.code == "INVALID_PAYLOAD"
 
 
-def test_which_permission_modes_there_are_and_for_whom() -> None:
+def test_each_user_gets_the_permission_modes_that_are_allowed() -> None:
     free = ["bypassPermissions"]
     usual = [mode for mode in o.MODES if mode not in free]
     for given, anyone, owner in (
@@ -130,7 +130,7 @@ def test_which_permission_modes_there_are_and_for_whom() -> None:
         agent(permission_modes=["free"])
 
 
-def test_no_process_is_started_in_a_mode_that_there_is_not() -> None:
+def test_no_process_is_started_in_an_unknown_mode() -> None:
     made = sdk_options({"permission_mode": "plan"})
     asked = SessionStart("c", permission_mode="bypassPermissions")
     for bounds, mode in (
@@ -145,7 +145,7 @@ def test_no_process_is_started_in_a_mode_that_there_is_not() -> None:
     assert listed.check_options({"agents": {"a": helper}})
 
 
-def test_no_decision_leads_into_a_mode_that_there_is_not() -> None:
+def test_no_decision_leads_into_an_unknown_mode() -> None:
     permissions = Permissions(["default", "acceptEdits"])
     line = {"type": "control_request", "request_id": "r"}
     asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
@@ -158,7 +158,7 @@ def test_no_decision_leads_into_a_mode_that_there_is_not() -> None:
     assert decision["updatedPermissions"] == [modes[0], {"type": "addRules"}]
 
 
-def test_a_conversation_narrows_what_the_agent_may() -> None:
+def test_a_conversation_narrows_the_options_of_the_agent() -> None:
     made = sdk_options(
         {
             "tools": ["Read", "Bash"],
@@ -203,7 +203,7 @@ def test_a_conversation_narrows_what_the_agent_may() -> None:
     assert (free.tools, free.task_budget) == (["Bash"], {"total": 9})
 
 
-def test_the_program_is_told_what_was_chosen() -> None:
+def test_the_program_gets_the_chosen_options() -> None:
     given = {
         "sandbox": {"enabled": True, "excludedCommands": ["git"]},
         "output_format": SCHEMA,
@@ -220,7 +220,7 @@ def test_the_program_is_told_what_was_chosen() -> None:
     shop = ToolServer(tools=[tool(needs_permission=False)(look)])
     servers = {"docs": StdioServer(command="docs"), "shop": shop}
     own = own_options(sdk_options({}), SessionStart("c", options=given), bounds_of())
-    told = tell(own, "/bin/claude", None, {}, read_servers(servers))
+    told = program_options(own, "/bin/claude", None, {}, read_servers(servers))
     command = told.command
     said = dict(pairwise(command))
     sandbox = {"sandbox": {"failIfUnavailable": True, "enabled": True, "excludedCommands": ["git"]}}
@@ -244,7 +244,7 @@ async def test_settings_of_a_directory_run_commands_unless_they_are_switched_off
     settings = {"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}}
 
     async def speaks(place: str, **agent: Any) -> bool:
-        """Whether the command ran."""
+        """Returns whether the command ran."""
         (tmp_path / place).mkdir()
         async with stage(tmp_path / place, "Hello.", **agent) as it:
             (it.work / ".claude").mkdir()
@@ -257,7 +257,7 @@ async def test_settings_of_a_directory_run_commands_unless_they_are_switched_off
     assert await speaks("usual"), "as in a terminal: the docs warn of it"
 
 
-def test_there_are_no_other_sources_of_settings() -> None:
+def test_the_program_reads_no_other_sources_of_settings() -> None:
     with pytest.raises(ValueError, match="Unknown setting source 'cloud'"):
         sdk_options({}, ["cloud"])
 
@@ -307,7 +307,7 @@ def test_a_hook_that_a_program_hands_over_is_kept_by_its_name() -> None:
         made.check_options({"hooks": [another]})
 
 
-async def test_a_conversation_whose_hook_is_gone_is_not_opened_without_it(tmp_path: Path) -> None:
+async def test_a_conversation_whose_hook_is_missing_is_not_opened(tmp_path: Path) -> None:
     env = claude_environment("http://127.0.0.1:9", tmp_path)
     start = SessionStart("c", cwd=str(tmp_path), options={"hooks": ["mine"]})
     with pytest.raises(AgentGone, match="Unknown hook 'mine'"):

@@ -1,4 +1,4 @@
-"""The parts of the agent that need no program: answers, prompts, failures, what is installed."""
+"""Parts of the Claude agent that need no program: questions, prompts, failures, installation, options."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.options import sdk_options
 from turnwire.agents.claude.options.bounds import bounds_of
-from turnwire.agents.claude.options.controls import carry_out
 from turnwire.agents.claude.options.mcp_toggles import Switches
-from turnwire.agents.claude.process import install
+from turnwire.agents.claude.process import installation
+from turnwire.agents.claude.process.control_runner import run_control
 from turnwire.agents.claude.process.transport import Recorder
 from turnwire.agents.claude.questions import question_tools
 from turnwire.agents.claude.questions.gate import Gate
@@ -61,7 +61,7 @@ def called(call: str, tool: str = "AskUserQuestion", voice: str | None = None) -
     return AssistantMessage("claude", "s", voice, None, "m", 0, [block])
 
 
-def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_it() -> None:
+def test_a_second_question_is_published_when_the_gate_has_decided() -> None:
     question = Question()
     second = SecondQuestions(question)
     first, later, work = called("q1"), called("q2"), called("t", "Bash")
@@ -84,8 +84,8 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
     [news, told] = second.follow(end)
     assert isinstance(news, SystemEvent)
     assert (news.subtype, told) == ("question_refused", end)
-    assert second.follow(helper) == [helper], "nobody else asks any more"
-    assert not second.is_open, "and a helper keeps nobody from asking"
+    assert second.follow(helper) == [helper], "no other question is open any more"
+    assert not second.is_open, "a sub-agent does not keep others from asking"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def call(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 
 
-def test_the_server_with_the_tool_says_what_it_has() -> None:
+def test_the_server_with_the_question_tool_lists_it() -> None:
     about = question_tools.answer_call(call("initialize", protocolVersion="2030-01-01"), {})
     assert about["result"]["protocolVersion"] == "2030-01-01"
     [tool] = question_tools.answer_call(call("tools/list"), {})["result"]["tools"]
@@ -135,7 +135,7 @@ def test_the_tool_gives_back_the_answer_that_the_gate_has_let_through() -> None:
     assert question_tools.answer_call(asked, answers)["result"]["isError"], "once"
 
 
-async def test_a_call_is_deferred_when_nobody_answers_in_time() -> None:
+async def test_a_call_without_an_answer_in_time_is_deferred() -> None:
     assert await Gate(0.0).wait("q", can_defer=True) is None
 
 
@@ -165,7 +165,7 @@ def content_of(*content: Content) -> Any:
     return msgspec.json.decode(prompt_line(content, "name"))["message"]["content"]
 
 
-def test_a_prompt_as_the_program_reads_it() -> None:
+def test_a_prompt_is_encoded_as_the_program_reads_it() -> None:
     assert content_of(TextContent("hi")) == "hi"
     source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     linked = {"type": "url", "url": "https://example.org/a.png"}
@@ -188,7 +188,7 @@ def test_a_prompt_as_the_program_reads_it() -> None:
 
 
 @pytest.mark.parametrize("then", [AgentGone("It has left."), Refused("AGENT_ERROR"), ["b"]])
-async def test_files_that_were_put_back_are_told_whatever_becomes_of_the_look_behind(
+async def test_restored_files_are_reported_even_if_the_check_afterwards_fails(
     then: Exception | list[str],
 ) -> None:
     answers_to_come: deque[Any] = deque([["a", "b"], [], then])
@@ -201,7 +201,7 @@ async def test_files_that_were_put_back_are_told_whatever_becomes_of_the_look_be
 
     about, switches = answers.InitializeAnswer(), Switches([], [])
     asked = controls.RewindFiles(2, "talk:1")
-    done = await carry_out(asked, send, about, switches=switches, models=[])
+    done = await run_control(asked, send, about, switches=switches, models=[])
     failed = then if isinstance(then, list) else []
     put_back = [file for file in ("a", "b") if file not in failed]
     assert done == controls.Rewound(put_back, failed)
@@ -245,28 +245,32 @@ def test_a_failure_says_what_to_do() -> None:
     assert not is_hopeless("overloaded")
 
 
-# --- what is there ------------------------------------------------------------------------------
+# --- installation and credentials ---------------------------------------------------------------
 
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A home in which nobody has logged in."""
-    for name in (*install.CREDENTIALS, *install.CLOUDS):
+    """An environment whose home has no login."""
+    for name in (*installation.CREDENTIALS, *installation.CLOUDS):
         monkeypatch.delenv(name, raising=False)
     return {"HOME": str(tmp_path)}
 
 
-def test_what_is_missing_is_named_with_what_to_do(
+def test_a_missing_part_of_the_install_is_named_with_advice(
     nowhere: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
-    assert "/no/claude does not exist" in (install.missing(nowhere, "/no/claude") or "")
+    assert "/no/claude does not exist" in (installation.missing(nowhere, "/no/claude") or "")
     home = Path(nowhere["HOME"])
-    assert f"{home} is a directory: cli_path" in (install.missing(nowhere, str(home)) or "")
+    assert f"{home} is a directory: cli_path" in (installation.missing(nowhere, str(home)) or "")
     (home / "claude").write_text("")
-    assert "is not an executable file" in (install.missing(nowhere, str(home / "claude")) or "")
-    monkeypatch.setattr(install, "_sdk", lambda: None)
-    assert f"Install it: {install.how_to_install()}" in (install.missing(nowhere, None) or "")
+    assert "is not an executable file" in (
+        installation.missing(nowhere, str(home / "claude")) or ""
+    )
+    monkeypatch.setattr(installation, "_sdk", lambda: None)
+    assert f"Install it: {installation.how_to_install()}" in (
+        installation.missing(nowhere, None) or ""
+    )
 
 
 def test_how_it_is_installed_depends_on_where_turnwire_is(
@@ -275,20 +279,20 @@ def test_how_it_is_installed_depends_on_where_turnwire_is(
     clone = Path(__file__).parents[3]
     monkeypatch.setattr(sys, "prefix", str(clone / ".venv"))
     monkeypatch.chdir(clone)
-    assert install.how_to_install() == "make claude"
+    assert installation.how_to_install() == "make claude"
     monkeypatch.chdir(tmp_path)
-    assert install.how_to_install() == f"make -C {clone} claude"
+    assert installation.how_to_install() == f"make -C {clone} claude"
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    assert install.how_to_install() == "pip install 'turnwire[claude]'"
+    assert installation.how_to_install() == "pip install 'turnwire[claude]'"
 
 
-@pytest.mark.parametrize("name", [*install.CREDENTIALS, *install.CLOUDS])
-def test_a_credential_in_the_environment(nowhere: dict[str, str], name: str) -> None:
+@pytest.mark.parametrize("name", [*installation.CREDENTIALS, *installation.CLOUDS])
+def test_a_credential_in_the_environment_is_found(nowhere: dict[str, str], name: str) -> None:
     assert ClaudeAgent(env={**nowhere, name: "1"}).unavailable() is None
     assert ClaudeAgent({"env": {name: "1"}}, env=nowhere).unavailable() is None
 
 
-@pytest.mark.parametrize("name", install.CLOUDS)
+@pytest.mark.parametrize("name", installation.CLOUDS)
 def test_a_cloud_that_is_switched_off_is_no_credential(nowhere: dict[str, str], name: str) -> None:
     assert ClaudeAgent(env={**nowhere, name: "0"}).unavailable()
 
@@ -307,7 +311,7 @@ def test_the_program_may_be_named_in_the_options_as_well(nowhere: dict[str, str]
         (".claude/settings.json", '{"apiKeyHelper": "key.sh"}'),
     ],
 )
-def test_a_credential_in_a_file(
+def test_a_credential_in_a_file_is_found(
     nowhere: dict[str, str], tmp_path: Path, path: str, text: str
 ) -> None:
     (tmp_path / ".claude").mkdir()
@@ -320,11 +324,11 @@ def test_the_keys_of_a_cloud_only_where_that_cloud_is_used(monkeypatch: pytest.M
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "another")
     monkeypatch.delenv("CLAUDE_CODE_USE_BEDROCK", raising=False)
     assert (
-        install.environment({}, {})
+        installation.environment({}, {})
         .keys()
         .isdisjoint({"AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_SESSION_ID"})
     )
-    used = install.environment({}, {"CLAUDE_CODE_USE_BEDROCK": "1"})
+    used = installation.environment({}, {"CLAUDE_CODE_USE_BEDROCK": "1"})
     assert used["AWS_SECRET_ACCESS_KEY"] == "secret"
 
 
@@ -333,7 +337,7 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 ) -> None:
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"):
         monkeypatch.setenv(name, "x")
-    seen = install.environment({}, {})
+    seen = installation.environment({}, {})
     assert "CLAUDE_CONFIG_DIR" in seen
     assert seen.keys().isdisjoint({"CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"})
 
@@ -375,7 +379,7 @@ def test_options_that_are_turnwires_own_are_refused() -> None:
         ("session_id", "mine"),
         ("fork_session", True),
         ("stderr", print),
-        ("user", "nobody"),
+        ("user", "other"),
         ("max_buffer_size", 7),
         ("verbatim_prompts", True),
         ("client_app", "mine/1"),
@@ -389,7 +393,7 @@ def test_options_that_would_do_nothing_or_harm_are_refused(name: str, value: Any
             sdk_options.sdk_options(given)
 
 
-def test_the_command_line_says_what_the_options_say() -> None:
+def test_the_command_line_contains_the_options() -> None:
     made = sdk_options.own_options(
         sdk_options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
         SessionStart("c", "-session"),
@@ -399,7 +403,7 @@ def test_the_command_line_says_what_the_options_say() -> None:
     async def hook(*_: Any) -> dict[str, Any]:
         return {}
 
-    told = sdk_options.tell(made, "/bin/claude", hook)
+    told = sdk_options.program_options(made, "/bin/claude", hook)
     assert told.command[0] == "/bin/claude"
     assert "--resume=-session" in told.command
     assert told.command[told.command.index("--permission-prompt-tool") + 1] == "stdio"
@@ -422,10 +426,10 @@ def test_a_record_that_cannot_be_written_ends_and_breaks_nothing(
     assert f"{place} cannot be written, the recording ends" in warning
 
 
-def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untested_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from claude_agent_sdk._internal.transport import subprocess_cli
 
     monkeypatch.delattr(subprocess_cli.SubprocessCLITransport, "_build_command")
     made = sdk_options.own_options(sdk_options.sdk_options(None), SessionStart("c"), bounds_of())
     with pytest.raises(AgentGone, match="too new or too old"):
-        sdk_options.tell(made, "/bin/claude", None)
+        sdk_options.program_options(made, "/bin/claude", None)

@@ -1,4 +1,4 @@
-"""The machine of Claude's question: every cause in every state, and no answer is lost in any order."""
+"""The state machine of Claude's question: every input in every state, and no answer is lost."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from turnwire.core.conversation.state import Reply
 STATES: tuple[State, ...] = get_args(State)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
-# What cannot happen: a process is opened once, and only one that was opened for it can resume.
+# Impossible inputs: a process is opened once, and only one that was opened for the question can resume.
 REFUSED: set[tuple[State, Cause]] = {
     *((state, "opened") for state in STATES if state != "idle"),
-    *((state, "rested") for state in STATES if state != "resuming"),
+    *((state, "not_continued") for state in STATES if state != "resuming"),
     *((state, "resumed") for state in STATES if state != "resuming"),
     # In these no call of Claude waits at the gate.
     *((state, "answered") for state in ("idle", "deferred", "owed")),
@@ -76,15 +76,15 @@ def test_every_state_is_reached_and_left_and_every_act_is_done() -> None:
 
 
 def test_the_design_explains_every_state_and_every_act() -> None:
-    """That its drawing is the table is checked with all the documentation."""
-    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text()
+    """Another test compares the drawing of the design page with the table."""
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "design.md").read_text()
     assert f"<!-- drawn:{Question.__module__} -->" in page
     assert all(f"\n| `{state}` | " in page for state in STATES)
     assert all(f"\n| {act} | " in page for act in get_args(Act) if act)
 
 
 def test_the_way_of_an_answer_in_the_design_exists() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "design.md").read_text()
     way = page.partition("answered after a restart takes this way")[2].partition("\n## ")[0]
     stops = re.findall(r"`([\w/]+)\.py` `([\w.]+)`", way)
     assert len(stops) > 8
@@ -94,7 +94,7 @@ def test_the_way_of_an_answer_in_the_design_exists() -> None:
             found = getattr(found, part)
 
 
-# --- what happens -------------------------------------------------------------------------------
+# --- random inputs ------------------------------------------------------------------------------
 
 
 def test_a_question_is_held_until_it_is_answered() -> None:
@@ -130,7 +130,7 @@ def test_a_question_that_is_not_answered_in_time_is_deferred_and_the_next_proces
 
 
 @pytest.mark.parametrize("call", ["q", None], ids=["known", "no_record"])
-def test_a_question_may_be_asked_again_before_its_answer_is_there(call: str | None) -> None:
+def test_a_question_may_be_asked_again_before_its_answer_arrives(call: str | None) -> None:
     question = Question()
     question.open(call)
     assert question.ask("q", is_own=True) == ("wait", None)
@@ -140,8 +140,8 @@ def test_a_question_may_be_asked_again_before_its_answer_is_there(call: str | No
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_an_answer_whose_question_does_not_come_back_is_told_in_words(is_done: bool) -> None:
-    """Where the turn was stopped, or failed, the engine begins the next turn with it."""
+def test_an_answer_whose_question_does_not_come_back_is_sent_as_text(is_done: bool) -> None:
+    """After a stop or a failure the engine begins the next turn with the answer."""
     question = Question()
     question.open("q")
     replies = [answered("h", of="t"), answered("q")]
@@ -152,7 +152,7 @@ def test_an_answer_whose_question_does_not_come_back_is_told_in_words(is_done: b
     assert question.state == "idle"
 
 
-def test_an_answer_that_no_call_can_have_is_told_in_words_at_once() -> None:
+def test_an_answer_without_a_possible_call_is_sent_as_text_at_once() -> None:
     for state, replies in [("idle", [answered("q")]), ("resuming", [answered("h", of="t")])]:
         question = Question()
         if state == "resuming":
@@ -161,7 +161,7 @@ def test_an_answer_that_no_call_can_have_is_told_in_words_at_once() -> None:
         assert question.state == "idle"
 
 
-def test_a_deferred_question_that_was_cancelled_is_taken_back_before_anything_else() -> None:
+def test_a_cancelled_deferred_question_is_withdrawn_first() -> None:
     question = Question()
     question.open("q")
     assert question.happens("superseded") == "interrupt"
@@ -216,7 +216,7 @@ ORDERS = st.lists(
 
 
 class Fates:
-    """Does anything in any order, and notes what becomes of each answer."""
+    """Applies random inputs in random order, and records the fate of each answer."""
 
     def __init__(self, opened: bool, deferred: str | None) -> None:
         self.question = Question()
@@ -292,7 +292,7 @@ class Fates:
 
 @settings(max_examples=500)
 @given(opened=st.booleans(), deferred=st.sampled_from([None, "a", "b"]), order=ORDERS)
-def test_an_answer_is_given_once_or_told_in_words_or_left_to_the_engine_in_any_order(
+def test_an_answer_is_delivered_once_or_sent_as_text_or_left_to_the_engine_in_any_order(
     opened: bool, deferred: str | None, order: list[tuple[str, Any]]
 ) -> None:
     it = Fates(opened, deferred)

@@ -1,4 +1,4 @@
-"""Questions of the real Claude Code: they outlive the process that asked."""
+"""Questions of the real Claude Code outlive the process that asked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import COLOURS, SIZES, Stage, ask, bash, kill_claude, stage
-from tests.agents.claude.test_stopping import stop
+from tests.agents.claude.helpers.real_claude import (
+    COLOURS,
+    SIZES,
+    Stage,
+    ask,
+    bash,
+    kill_claude,
+    stage,
+    stop,
+)
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
@@ -24,17 +32,17 @@ def outcomes(it: Stage) -> dict[str, str]:
     return {each.request_id: each.outcome for each in resolved}
 
 
-# --- put aside: the process that asked is gone --------------------------------------------------
+# --- deferred: the process that asked is gone ---------------------------------------------------
 
 
-async def test_questions_that_are_put_aside_in_one_conversation(tmp_path: Path) -> None:
-    """Each is asked by the process that was given the answer to the one before."""
+async def test_deferred_questions_of_one_conversation_are_answered(tmp_path: Path) -> None:
+    """Each question is asked by the process that got the answer to the one before."""
     async with stage(tmp_path) as it:
         await several_are_answered_with_several_choices_and_own_words(it)
         await one_of_ours_is_answered_and_by_no_other_conversation(it)
         await one_is_answered_by_the_next_server(it)
         await of_two_at_once_the_second_has_to_wait(it)
-        await one_that_nobody_answers_any_more_is_taken_back_and_is_in_no_controls_way(it)
+        await an_abandoned_question_is_withdrawn_and_blocks_no_control(it)
 
 
 async def several_are_answered_with_several_choices_and_own_words(it: Stage) -> None:
@@ -92,7 +100,7 @@ async def of_two_at_once_the_second_has_to_wait(it: Stage) -> None:
     [request] = (await it.talk.status()).requests
     assert request.request_id == "ask_3"
     shown = [asked.payload.question_id for asked in it.seen.of(f.AssistantRequestInput)]
-    assert "ask_4" not in shown, "nobody was shown a question that will not be asked"
+    assert "ask_4" not in shown, "a question that will not be asked is not shown"
     [refused] = it.news("question_refused")
     assert (refused["tool_use_id"], refused["input"]["questions"]) == ("ask_4", [COLOURS])
     await it.talk.answer("ask_3", "Blue")
@@ -110,7 +118,7 @@ async def of_two_at_once_the_second_has_to_wait(it: Stage) -> None:
     assert "one question at a time" in it.told["ask_4"]
 
 
-async def one_that_nobody_answers_any_more_is_taken_back_and_is_in_no_controls_way(
+async def an_abandoned_question_is_withdrawn_and_blocks_no_control(
     it: Stage,
 ) -> None:
     it.api.say_next(Say([ask("ask_6")]), "Something else, then.")

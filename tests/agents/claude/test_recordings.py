@@ -1,9 +1,9 @@
-"""What the real Claude Code once said to the tests beside this one, played again, without it.
+"""Recordings of the real Claude Code, made by the other tests of this folder and played without it.
 
-The agent is the real one; the program is a player of the recording. Whatever the host had said must
-be said again, word for word, and what becomes of the program's lines has to be in order. All go
-through an engine as well, those that go on with a question after the process that asked it: log,
-frames and view are checked as they are with the real program.
+The agent is the real one; the program is a player of the recording. The host must send the recorded
+lines again, word for word, and the events of the program's lines must be in order. All recordings go
+through an engine as well, also those that continue a question in another process: log,
+frames and view are checked as with the real program.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import pytest
 
-from tests.agents.claude.sound import check_log, check_view, later_view
-from tests.agents.claude.stage import programs
-from tests.agents.hearing import talking
-from tests.agents.processes import wait_until_gone
-from tests.engine.watching import Watcher
+from tests.agents.claude.helpers.fake_programs import player
+from tests.agents.claude.helpers.log_checks import check_log, check_view, later_view
+from tests.agents.claude.helpers.real_claude import programs
+from tests.agents.helpers.processes import wait_until_gone
+from tests.agents.helpers.session_driver import talking
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.process.transport import GuardedTransport
 from turnwire.agents.claude.session import ClaudeSession
@@ -41,13 +41,13 @@ RECORDED = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob(
 TAPES = [path for path in RECORDED if '"control_response"' in path.read_text()]
 REFUSED = [path for path in RECORDED if path not in TAPES]  # the program would not start
 IN_WORDS = "You had asked me something before you were interrupted. My answer: "
-# Those that need nothing of what was said before: an engine can begin with them.
+# Recordings that need no earlier one: an engine can begin with them.
 WHOLE = [
     path
     for path in TAPES
     if IN_WORDS not in (text := path.read_text()) and '"session_state": "running"' not in text
 ]
-# The others, each after what was said before it.
+# The others, each after the recordings that it needs.
 LATER = [path for path in TAPES if path not in WHOLE]
 # The process that asked had a server of its own, which was killed: another one asked the same.
 _ASKED = "a_question_is_answered_when_its_process_is_gone"
@@ -62,7 +62,7 @@ SECONDS = 180.0
 
 
 class Tape:
-    """A recording, and what can be told from it."""
+    """A recording, and facts derived from it."""
 
     def __init__(self, path: Path) -> None:
         entries = [json.loads(line) for line in path.read_text().splitlines()]
@@ -86,7 +86,7 @@ class Tape:
         )
 
     def answer_to(self, call: str, answered: Frame) -> Any:
-        """What a person said to a question: the hook tells it, or the tool."""
+        """Returns the answer of a person, which the hook or the tool has."""
         answers = answered.get("updatedInput", {}).get("answers")
         if answers is not None:
             return answers
@@ -95,24 +95,24 @@ class Tape:
             if call in json.dumps(request.get("message", {})):
                 said = frame["response"]["response"]["mcp_response"]["result"]
                 return said["content"][0]["text"]
-        raise AssertionError(f"nobody answered {call}")
+        raise AssertionError(f"{call} has no answer")
 
 
 class Host:
-    """Does to a session what was done to it when it was recorded."""
+    """Repeats the recorded calls of a session."""
 
     has_begun = True  # an engine begins when there is something to say
 
     def __init__(self, tape: Tape, session: Any) -> None:
         self.tape = tape
         self.session = session
-        self.resumed = tape.resumes  # nobody has answered yet
+        self.resumed = tape.resumes  # no answer has come yet
         self.forgets = False  # an interrupt is the session's own
         self.turns = 0
         self.tasks: list[asyncio.Task[None]] = []
 
     async def do(self, frame: Frame, following: list[Frame]) -> None:
-        """Whatever made the session say this; `following` is what it said then."""
+        """Makes the call that caused this line; `following` are the lines after it."""
         match frame:
             case {"type": "user", "message": {"content": str(text)}} if text.startswith(IN_WORDS):
                 reply = Reply("ask_1", "question", text.removeprefix(IN_WORDS))
@@ -134,7 +134,7 @@ class Host:
             case {"request": {"subtype": "set_permission_mode", "mode": mode}}:
                 await self._begin(self._choose(None, mode))
             case _:
-                pass  # the handshake, and what the session answers by itself
+                pass  # the handshake, and answers of the session itself
 
     async def _prompt(self, content: Any) -> None:
         blocks: list[Frame] = content
@@ -187,7 +187,7 @@ class Host:
                     await self._deliver(reply, resumed=False)
 
     async def _begin(self, work: Any) -> None:
-        """Do it, and do not wait for what comes of it."""
+        """Starts a call without waiting for its result."""
         self.tasks.append(asyncio.create_task(work))
         await asyncio.sleep(0)
 
@@ -209,21 +209,12 @@ def canonical(frames: list[Frame]) -> list[str]:
     return sorted(kept)
 
 
-def player(place: Path) -> str:
-    path = place / "claude"
-    path.write_text(
-        f"#!/bin/sh\nexec {sys.executable} -IS {Path(__file__).with_name('player.py')}\n"
-    )
-    path.chmod(0o755)
-    return str(path)
-
-
 def name_of(path: Path) -> str:
     return path.name.removesuffix(".io.jsonl")
 
 
 class Counter:
-    """Counts the lines in both directions, so that a host knows when it is its turn."""
+    """Counts the lines in both directions, so that the host knows when to act."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begin()
@@ -246,7 +237,7 @@ class Counter:
         monkeypatch.setattr(GuardedTransport, "send", counting_sent)
 
     def begin(self) -> None:
-        """From the first line of a process."""
+        """Begins with the first line of a process."""
         self.heard = self.said = 0
 
     async def until(self, heard: int, said: int = 0) -> None:
@@ -279,11 +270,13 @@ async def play(tape: Tape, host: Host, counter: Counter) -> None:
                 await counter.until(heard)
             following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
             await host.do(frame, following)
-            if host.tasks:  # it does not wait for what is said, and the next may be its answer
+            if (
+                host.tasks
+            ):  # a task does not wait for the output, and the next line may be its answer
                 await counter.until(heard, said_before + 1)
         said_before += 1
     await counter.until(heard)
-    for task in host.tasks:  # an interrupt that nobody answers is one of them
+    for task in host.tasks:  # an interrupt without an answer is one of them
         task.cancel()
     await asyncio.gather(*host.tasks, return_exceptions=True)
 
@@ -307,7 +300,7 @@ async def test_a_recording_is_played_again(
 
 
 class Person(Host):
-    """The same through an engine: what a person does, who sees frames."""
+    """Plays the person's side through an engine, reacting to frames."""
 
     has_begun = False
 
@@ -319,13 +312,13 @@ class Person(Host):
     async def _prompted(self, said: list[Content]) -> None:
         self.has_begun = True
         turn_id = (await self.talk.status()).turn_id
-        if self.tape.resumes and turn_id is not None:  # a question that was put aside
+        if self.tape.resumes and turn_id is not None:  # a deferred question
             await self.talk.interrupt(turn_id)
         await self.talk.send(said)
 
     async def _deliver(self, reply: Reply, *, resumed: bool) -> None:
         if reply.kind == "question" and reply.decision == "deny":
-            return  # whoever stops a turn denies its question
+            return  # stopping a turn denies its question
         self.has_begun = True
         request_id = await self._until_asked(reply.request_id)
         if reply.kind == "permission":
@@ -341,7 +334,7 @@ class Person(Host):
             await self.talk.answer(request_id, reply.answer)
 
     async def _until_asked(self, name: str) -> str:
-        """The engine's name of what the program calls by another; it may say which process asks."""
+        """Returns the engine's id of a request; it may contain the number of the process."""
         async with asyncio.timeout(SECONDS):
             while True:
                 seen = len(self.seen.frames)
@@ -385,7 +378,7 @@ async def test_a_recording_goes_through_an_engine_and_its_log_frames_and_view_ar
 
 
 class Changing:
-    """An agent whose program is another one the next time."""
+    """An agent that starts another program the next time."""
 
     name = "claude"
 
@@ -401,7 +394,7 @@ class Changing:
 
 
 def story_of(path: Path, place: Path) -> list[Path]:
-    """A recording of a process that goes on with a question, after those before it."""
+    """Returns a recording that continues a question, after the recordings before it."""
     name, _, number = name_of(path).rpartition("_")
     if name_of(path) in FIRST:  # of another conversation, whose messages have the same names
         first = place / "first.io.jsonl"
@@ -452,7 +445,7 @@ def kill_everything() -> None:
 
 
 def check_tape(tape: Tape, view: View) -> None:
-    """What Claude had said for good is what is seen, and no turn is open."""
+    """Checks that the view has Claude's finished content and that no turn is open."""
     shown = {block.text for message in view.messages for block in message.blocks if is_text(block)}
     for frame in tape.heard:
         if frame["type"] == "assistant" and not frame.get("parent_tool_use_id"):

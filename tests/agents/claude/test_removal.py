@@ -1,4 +1,4 @@
-"""Deleting a conversation removes what the real Claude Code has written down of it."""
+"""Deleting a conversation removes the files that the real Claude Code has stored about it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.agents.claude.stage import RULES, Stage, bash, programs
-from tests.engine.watching import Watcher
+from tests.agents.claude.helpers.real_claude import RULES, Stage, bash, programs
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.sessions.forking import copied_session
 from turnwire.agents.claude.sessions.removal import forget_session
@@ -32,7 +32,7 @@ async def _session_of(it: Stage) -> str:
     return row.native_session_id
 
 
-def test_nothing_of_a_deleted_conversation_is_in_claudes_own_files(tmp_path: Path) -> None:
+def test_a_deleted_conversation_is_removed_from_claudes_own_files(tmp_path: Path) -> None:
     async def scene() -> None:
         file = tmp_path / "work" / "notes.txt"
         make = ToolUse("Write", {"file_path": str(file), "content": "plantedfile"}, id="w_1")
@@ -100,7 +100,7 @@ def test_only_the_files_of_one_session_are_removed(tmp_path: Path) -> None:
     forget_session(name, env)  # it is forgotten already
 
 
-def test_what_was_copied_for_a_fork_goes_with_the_fork(tmp_path: Path) -> None:
+def test_the_copy_of_a_session_for_a_fork_is_deleted_with_the_fork(tmp_path: Path) -> None:
     copy = _write(tmp_path / ".claude/projects/-a" / f"{copied_session('fork')}.jsonl")
     parents = _write(tmp_path / ".claude/projects/-a" / f"{uuid4()}.jsonl")
     agent = ClaudeAgent(env={"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": ""})
@@ -109,7 +109,9 @@ def test_what_was_copied_for_a_fork_goes_with_the_fork(tmp_path: Path) -> None:
     assert parents.exists()
 
 
-def test_what_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_removed_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = str(uuid4())
     path = _write(tmp_path / ".claude/projects/-a" / f"{name}.jsonl")
 

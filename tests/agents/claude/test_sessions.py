@@ -1,4 +1,4 @@
-"""Sessions: what the port promises, resuming, and that nothing is left of many of them."""
+"""Agent sessions of the real Claude Code: the checks of the port, resuming, and no leftover processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import RULES, ask, bash, programs, stage, touch
-from tests.agents.claude.test_bad_input import strange
-from tests.agents.hearing import talking
-from tests.agents.processes import wait_until_gone
-from tests.engine.watching import Watcher
+from tests.agents.claude.helpers.fake_programs import strange
+from tests.agents.claude.helpers.real_claude import RULES, ask, bash, programs, stage, touch
+from tests.agents.helpers.processes import wait_until_gone
+from tests.agents.helpers.session_driver import talking
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.process import Limits
 from turnwire.core import events as ev
@@ -30,7 +30,7 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 
 def model(request: Request) -> Say | str:
-    """A model that does what the last prompt asks for, once."""
+    """A model that does the work of the last prompt, once."""
     last = request.messages[-1]["content"]
     words = last if isinstance(last, str) else str(last[-1])
     if "tool_result" in words:
@@ -46,7 +46,7 @@ def model(request: Request) -> Say | str:
     return "Hello."
 
 
-async def test_it_keeps_what_the_agent_port_promises(tmp_path: Path) -> None:
+async def test_the_claude_agent_passes_the_checks_of_the_agent_port(tmp_path: Path) -> None:
     async with ModelApi(*[model] * 100) as api:
         env = claude_environment(api.url, tmp_path)
 
@@ -62,7 +62,7 @@ async def test_it_keeps_what_the_agent_port_promises(tmp_path: Path) -> None:
     assert not report.notes
 
 
-async def test_a_session_is_resumed_when_its_process_was_idle_or_closed_and_begun_anew_when_it_is_gone(
+async def test_an_idle_or_closed_session_is_resumed_and_a_missing_one_begins_again(
     tmp_path: Path,
 ) -> None:
     async with stage(tmp_path, "Hello.", "I remember.", "Still.", "Who?", idle=0.2) as it:
@@ -87,7 +87,7 @@ async def test_a_session_is_resumed_when_its_process_was_idle_or_closed_and_begu
 
 
 async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
-    bare = {"CLAUDE_CODE_SIMPLE": "1"}  # what a process does is another matter
+    bare = {"CLAUDE_CODE_SIMPLE": "1"}  # the behaviour of the process does not matter here
     async with stage(tmp_path, *["Hello."] * 50, idle=0.1, env=bare) as it:
         few = asyncio.Semaphore(8)
 
@@ -190,7 +190,7 @@ async def test_a_session_works_below_its_roots_and_within_its_limits(tmp_path: P
     await again.close()
 
 
-async def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:
+async def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         for ask_for in (
             it.talk.set_permission_mode("bogus"),

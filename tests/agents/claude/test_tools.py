@@ -1,4 +1,4 @@
-"""Tools of the application without a program: what Claude sees of a function, and what it gets."""
+"""Tools of the application without a program: the schema that Claude sees, and the results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plain(words: list[str] = [], call: ToolCall | None = None) -> None:  # noqa:
         raise KeyError("what")
 
 
-def test_claude_sees_the_name_the_words_and_the_types() -> None:
+def test_claude_sees_the_name_the_description_and_the_types() -> None:
     seen = price.listed()
     assert (seen["name"], seen["description"]) == ("price", "What some of an article cost.")
     schema = seen["inputSchema"]
@@ -66,7 +66,7 @@ def test_claude_sees_the_name_the_words_and_the_types() -> None:
 
 
 class Desk:
-    """A host with one server, and what it answered."""
+    """A host with one server, and the answers of that server."""
 
     def __init__(self, *tools: Tool) -> None:
         self.answers: dict[str, Any] = {}
@@ -93,7 +93,7 @@ class Desk:
         return result["content"][0]["text"], result["isError"]
 
 
-async def test_a_call_gets_its_result_and_tells_its_progress() -> None:
+async def test_a_call_gets_its_result_and_reports_its_progress() -> None:
     desk = Desk(price)
     assert await desk.call("price", {"article": {"name": "pen"}, "amount": 2}) == (
         '{"euros":6,"of":"pen"}',
@@ -145,7 +145,9 @@ async def test_halves_of_characters_are_left_out() -> None:
         ("another", None, "no tool 'another'"),
     ],
 )
-async def test_what_goes_wrong_is_told_to_the_model(name: str, arguments: Any, said: str) -> None:
+async def test_an_error_of_a_tool_is_reported_to_the_model(
+    name: str, arguments: Any, said: str
+) -> None:
     @tool(seconds=0.05)
     async def slow() -> None:
         await asyncio.Event().wait()
@@ -156,7 +158,7 @@ async def test_what_goes_wrong_is_told_to_the_model(name: str, arguments: Any, s
 
 
 @pytest.mark.parametrize("by_protocol", [True, False])
-async def test_a_call_that_is_taken_back_ends_without_an_answer(by_protocol: bool) -> None:
+async def test_a_withdrawn_call_ends_without_an_answer(by_protocol: bool) -> None:
     ended: list[str] = []
 
     @tool
@@ -225,7 +227,7 @@ def strange(a: threading.Lock) -> None:
         (lambda: read_servers({"a": {"tools": ["no.such:tool"]}}), "cannot be imported"),
     ],
 )
-def test_what_cannot_be_offered_is_named(make: Callable[[], Any], why: str) -> None:
+def test_a_function_that_cannot_be_a_tool_is_named(make: Callable[[], Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         make()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, bash, programs, stage, touch
+from tests.agents.claude.helpers.real_claude import Stage, bash, programs, stage, touch
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking, ToolUse
@@ -113,11 +113,11 @@ async def a_tool_is_allowed_denied_changed_and_allowed_for_good(it: Stage) -> No
     await it.talk.decide(asked.request_id, "allow", remember=asked.suggestions)
     end = await it.ends()
     assert not end.is_error
-    assert not (it.work / "other").exists(), "the second time nobody was asked"
+    assert not (it.work / "other").exists(), "the second call needs no permission"
     assert len(it.seen.of(f.AssistantPermissionRequest)) == before + 4
 
 
-async def test_another_model_and_another_permission_mode_at_once_and_after_a_restart(
+async def test_another_model_and_mode_hold_at_once_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
     allowed = {"IS_SANDBOX": "1"}  # even a process that is started with it would have it
@@ -148,13 +148,13 @@ async def a_mode_that_claude_refuses_is_not_in_force_later(it: Stage) -> None:
 async def another_model_and_another_mode_are(it: Stage) -> None:
     made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
     it.api.say_next(made[0], "Done.", made[1], "Done.")
-    with pytest.raises(Refused, match=r"no model 'opus'. There is: default, claude-opus-4-5"):
+    with pytest.raises(Refused, match=r"no model 'opus'. Choose one of: default, claude-opus-4-5"):
         await it.talk.set_model("opus")
     answer = await it.talk.set_model("claude-opus-4-5", user="ann")
     assert answer.ack.model == "claude-opus-4-5"
     await it.talk.set_permission_mode("acceptEdits")
     await it.says("write a")
-    assert (it.work / "a").exists(), "nobody was asked"
+    assert (it.work / "a").exists(), "no permission was requested"
     assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
     status = await it.talk.status()
     assert (status.model, status.permission_mode) == ("claude-opus-4-5", "acceptEdits")
@@ -165,7 +165,7 @@ async def another_model_and_another_mode_are(it: Stage) -> None:
     assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
 
 
-async def test_tools_hooks_and_helpers_of_ones_own_work_as_with_the_sdk(tmp_path: Path) -> None:
+async def test_own_tools_hooks_and_sub_agents_work_as_with_the_sdk(tmp_path: Path) -> None:
     from claude_agent_sdk import (
         AgentDefinition,
         ClaudeAgentOptions,

@@ -1,4 +1,4 @@
-"""Background work: it keeps the turn that started it, and outlives it."""
+"""Background work: it keeps the turn that started it, and outlives the turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, refusal, running
+from tests.core.conversation.helpers.driver import Talk, refusal, running
 from turnwire.core import events as ev
 from turnwire.core.message import known_meta
 from turnwire.core.status import BackgroundTask
@@ -24,14 +24,14 @@ def background(**options: Any) -> Talk:
 # --- the list -----------------------------------------------------------------------------------
 
 
-def test_the_state_shows_what_goes_on() -> None:
+def test_the_state_lists_background_tasks() -> None:
     talk = background()
     task = BackgroundTask("task-1", 1, "t1", "local_agent", "look around", "running")
     assert talk.status.background_tasks == [task]
     assert (talk.status.state, talk.status.running) == ("active", False)
 
 
-def test_a_task_is_known_by_the_list_of_all_and_by_the_news_of_its_start() -> None:
+def test_a_task_is_known_by_the_list_and_by_the_notice_of_its_start() -> None:
     talk = running().calls("t1", "Agent")
     talk.tells(ev.TasksListed, tasks=[ev.Task("task-1", **ABOUT)], ephemeral=True)
     assert talk.status.background_tasks[0].tool_use_id is None
@@ -46,7 +46,7 @@ def test_a_task_that_is_not_in_the_list_any_more_is_over() -> None:
     assert talk.status.background_tasks == []
 
 
-def test_a_task_that_tells_its_end_is_over_and_the_news_belongs_to_its_turn() -> None:
+def test_a_task_ends_with_its_notice_which_belongs_to_its_turn() -> None:
     talk = background()
     talk.say("Next")
     talk.starts().forget().tells(ev.TaskEnded, task=ev.Task("task-1"))
@@ -65,12 +65,12 @@ def test_a_task_in_the_foreground_is_no_background_work() -> None:
     assert talk.status.background_tasks == []
 
 
-def test_other_news_of_the_session_changes_nothing() -> None:
+def test_other_notices_of_the_session_change_nothing() -> None:
     talk = background().news("task_notification", task_id="task-1")
     assert len(talk.status.background_tasks) == 1
 
 
-def test_a_task_before_any_turn_has_none() -> None:
+def test_a_background_task_before_any_turn_has_no_turn() -> None:
     talk = Talk().task()
     assert talk.status.background_tasks[0].turn_id is None
 
@@ -83,16 +83,16 @@ def test_several_tasks_are_kept_apart() -> None:
     assert (first.description, second.description) == ("look around", "and another")
 
 
-# A turn that the agent gave no sign of yet cannot be the turn of what already goes on.
+# A turn without an event of the agent cannot be the turn of work that already runs.
 
 
-def test_what_speaks_before_the_first_sign_of_a_turn_belongs_to_the_turn_before() -> None:
+def test_events_before_the_first_event_of_a_turn_belong_to_the_turn_before() -> None:
     talk = running().ends()
     talk.say("Next")
     assert talk.speaks("I was here first", "t9").log[-1].turn_id == 1
 
 
-def test_what_it_asks_then_is_not_asked_by_the_new_turn() -> None:
+def test_a_question_asked_before_the_new_turn_begins_is_not_of_that_turn() -> None:
     talk = Talk(question_seconds=60).calls("t1", "Agent")
     talk.say("Next")
     talk.asks("q1", "t1").forget()
@@ -106,7 +106,7 @@ def test_what_it_asks_then_is_not_asked_by_the_new_turn() -> None:
 # --- its words ----------------------------------------------------------------------------------
 
 
-def test_its_words_keep_the_turn_that_started_it() -> None:
+def test_text_of_background_work_keeps_the_turn_that_started_it() -> None:
     talk = background()
     talk.say("Next")
     talk.starts().forget().speaks("Sub says", "t1")
@@ -114,14 +114,14 @@ def test_its_words_keep_the_turn_that_started_it() -> None:
     assert talk.log[-1].trace_id == talk.log[0].trace_id is not None
 
 
-def test_also_where_it_first_speaks_later_and_nothing_told_of_it() -> None:
+def test_unannounced_background_work_keeps_the_turn_that_started_it() -> None:
     talk = running().calls("t1", "Agent").speaks("I begin", "t1").gets("t1").ends()
     talk.say("Next")
     talk.starts().speaks("Still here", "t1").speaks("Who am I", "t2")
     assert [write.turn_id for write in talk.log[-2:]] == [1, 2]
 
 
-def test_its_calls_outlive_the_turn_and_get_their_own_results() -> None:
+def test_calls_of_background_work_outlive_the_turn_and_get_their_results() -> None:
     talk = running().calls("t1", "Agent").gets("t1", "launched").calls("t2", voice="t1").forget()
     assert talk.ends().told == ["turn 1 completed"]
     talk.say("Next")
@@ -130,7 +130,7 @@ def test_its_calls_outlive_the_turn_and_get_their_own_results() -> None:
     assert talk.log[-1].turn_id == 1
 
 
-def test_a_result_belongs_to_whoever_made_the_call_whoever_tells_it() -> None:
+def test_a_result_belongs_to_the_maker_of_the_call() -> None:
     talk = running().calls("t1", "Agent").gets("t1", "launched").calls("t2", voice="t1").ends()
     talk.say("Next")
     talk.starts().gets("t2")
@@ -153,7 +153,7 @@ def test_also_those_that_were_made_before_their_sub_agent_had_its_result() -> No
     assert talk.ends().told[0] == "failed result t2: no result: the turn ended"
 
 
-def test_what_background_work_starts_is_background_work() -> None:
+def test_work_started_by_background_work_is_background_work() -> None:
     talk = background().calls("t2", "Agent", "t1").calls("t3", voice="t2")
     assert [tool.background for tool in talk.state.tools.values()] == [True, True]
 
@@ -163,7 +163,7 @@ def test_a_call_that_works_for_itself_does_no_harm() -> None:
     assert talk.told[-1] == "turn 1 completed"
 
 
-def test_only_so_many_voices_are_remembered() -> None:
+def test_the_number_of_remembered_sub_agents_is_bounded() -> None:
     talk = running()
     for number in range(70):
         talk.speaks("Hi", f"t{number}")
@@ -171,7 +171,7 @@ def test_only_so_many_voices_are_remembered() -> None:
     assert "t0" not in talk.state.voices
 
 
-# --- what it asks -------------------------------------------------------------------------------
+# --- requests of background work ----------------------------------------------------------------
 
 
 def wanting() -> Talk:
@@ -179,7 +179,7 @@ def wanting() -> Talk:
     return background().calls("t2", voice="t1").wants("p1", "t2", "t1").forget()
 
 
-def test_it_may_ask_after_its_turn() -> None:
+def test_background_work_may_ask_after_its_turn() -> None:
     talk = wanting()
     assert (talk.status.state, talk.status.running) == ("waiting_input", False)
     assert talk.status.requests[0].turn_id == 1
@@ -188,7 +188,7 @@ def test_it_may_ask_after_its_turn() -> None:
     assert talk.status.state == "active"
 
 
-def test_it_is_asked_by_whoever_made_the_call_even_if_the_agent_does_not_say_so() -> None:
+def test_a_question_belongs_to_the_maker_of_its_call_even_if_the_agent_does_not_say_so() -> None:
     talk = background().calls("t2", voice="t1")
     talk.say("Next")
     talk.starts().wants("p1", "t2")
@@ -196,7 +196,7 @@ def test_it_is_asked_by_whoever_made_the_call_even_if_the_agent_does_not_say_so(
     assert (request.turn_id, request.parent_tool_use_id, request.agent_id) == (1, "t1", "sub-t1")
 
 
-def test_what_it_asked_during_its_turn_outlives_the_turn() -> None:
+def test_a_question_of_background_work_outlives_its_turn() -> None:
     talk = running().calls("t1", "Agent").gets("t1", "launched")
     talk.wants("p1", "t2", "t1").calls("t2", voice="t1").forget()
     assert talk.ends().told == ["turn 1 completed"]
@@ -204,7 +204,7 @@ def test_what_it_asked_during_its_turn_outlives_the_turn() -> None:
 
 
 @pytest.mark.parametrize("ends", ["fails", "interrupted", "completed"])
-def test_while_it_waits_the_state_says_so_however_a_turn_ends(ends: str) -> None:
+def test_the_state_is_waiting_while_background_work_asks(ends: str) -> None:
     talk = wanting()
     talk.say("Next")
     talk.starts()
@@ -222,7 +222,7 @@ def test_a_stop_of_the_turn_does_not_take_it_along() -> None:
     assert [request.request_id for request in talk.status.requests] == ["p1"]
 
 
-def test_it_may_ask_while_the_turn_is_stopped() -> None:
+def test_background_work_may_ask_while_the_turn_is_stopped() -> None:
     talk = background()
     talk.say("Next")
     talk.starts().stop()
@@ -230,14 +230,14 @@ def test_it_may_ask_while_the_turn_is_stopped() -> None:
     assert talk.status.state == "waiting_input"
 
 
-def test_its_question_is_answered_like_any_other() -> None:
+def test_a_question_of_background_work_is_answered_like_any_other() -> None:
     talk = background().asks("q1", "t1").forget()
     assert talk.answer("q1").delivered_as == "tool_result"
     assert talk.commands == ["deliver q1=blue"]
     assert talk.state.replies == []
 
 
-def test_its_question_takes_no_turn_along_at_its_deadline() -> None:
+def test_an_expired_question_of_background_work_ends_no_turn() -> None:
     talk = background(question_seconds=60).asks("q1", "t1")
     talk.say("Next")
     talk.starts().forget().pass_deadline("q1")
@@ -262,7 +262,7 @@ def test_without_any_turn_its_question_just_expires() -> None:
 # --- without its agent --------------------------------------------------------------------------
 
 
-def test_it_ends_with_its_agent() -> None:
+def test_background_work_ends_with_its_agent() -> None:
     talk = wanting().asks("q1", "t1").forget().lose_agent()
     assert talk.told == [
         "p1 cancelled by agent_lost",
@@ -275,13 +275,13 @@ def test_it_ends_with_its_agent() -> None:
     assert refusal(lambda: talk.answer(ended="cancelled")) == "CONVERSATION_INTERRUPTED"
 
 
-def test_it_ends_with_its_server() -> None:
+def test_background_work_ends_with_its_server() -> None:
     talk = wanting().restart()
     assert talk.told[-1] == "failed result t2: interrupted: server_restart"
     assert talk.status.background_tasks == []
 
 
-def test_it_ends_before_the_turn_that_runs_beside_it() -> None:
+def test_background_work_ends_before_the_turn_that_runs_at_the_same_time() -> None:
     talk = wanting()
     talk.say("Next")
     talk.starts().forget().lose_agent()
@@ -294,7 +294,7 @@ def test_it_ends_before_the_turn_that_runs_beside_it() -> None:
     ]
 
 
-def test_it_ends_with_an_agent_that_cannot_take_a_new_turn() -> None:
+def test_background_work_ends_with_an_agent_that_cannot_take_a_new_turn() -> None:
     talk = background().calls("t2", voice="t1")
     talk.say("Next")
     talk.forget().lose_agent()
@@ -305,7 +305,7 @@ def test_it_ends_with_an_agent_that_cannot_take_a_new_turn() -> None:
     ]
 
 
-def test_a_question_of_the_turn_that_runs_keeps_the_turn_whoever_asked_it() -> None:
+def test_a_question_of_the_running_turn_keeps_the_turn_also_from_a_sub_agent() -> None:
     talk = running().calls("t1", "Agent").gets("t1").asks("q1", "t1").forget().lose_agent()
     assert talk.told == []
     assert talk.status.state == "waiting_input"

@@ -1,11 +1,11 @@
-"""What may be spent, and what happens when it is."""
+"""The budget of a conversation, and turns that reach it."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec import structs
 
-from tests.core.conversation.driver import whose
+from tests.core.conversation.helpers.driver import whose
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
@@ -53,7 +53,7 @@ def test_without_a_limit_anything_may_be_spent() -> None:
     assert status_of(free).budget is None
 
 
-def test_the_least_of_what_is_left_is_left() -> None:
+def test_the_smallest_remaining_budget_counts() -> None:
     assert left_to_spend(spent(0.25), None) == 0.75
     assert left_to_spend(spent(0.25), UserBudget(9.5, 10.0)) == 0.5
     assert left_to_spend(spent(2.0), UserBudget(9.5, 10.0)) == 0.0
@@ -65,7 +65,7 @@ def test_a_turn_that_waits_has_spent_already() -> None:
     assert status_of(waits).budget == Budget(0.75, 1.0)
 
 
-def test_what_is_spent_refuses_the_next_message_and_writes_nothing() -> None:
+def test_a_spent_budget_refuses_the_next_message_and_writes_nothing() -> None:
     with pytest.raises(Refused) as refused:
         said(spent(1.0))
     assert refused.value.code == "BUDGET_EXCEEDED"
@@ -77,7 +77,9 @@ def test_what_is_spent_refuses_the_next_message_and_writes_nothing() -> None:
     ("resets_at", "way_out"),
     [("2026-02-01T00:00:00.000Z", "Go on after 2026-02-01T"), (None, "To go on, have the limit")],
 )
-def test_so_does_what_the_user_has_spent_elsewhere(resets_at: str | None, way_out: str) -> None:
+def test_spending_in_other_conversations_refuses_the_next_message_too(
+    resets_at: str | None, way_out: str
+) -> None:
     with pytest.raises(Refused) as refused:
         said(Conversation("c"), UserBudget(0.0213, 0.02, resets_at))
     data = refused.value.data
@@ -86,7 +88,7 @@ def test_so_does_what_the_user_has_spent_elsewhere(resets_at: str | None, way_ou
     assert way_out in refused.value.message
 
 
-def test_what_a_turn_cost_is_written_with_its_end() -> None:
+def test_the_cost_of_a_turn_is_written_with_its_end() -> None:
     figures = ev.ResultSummary(*whose(), "success", False, cost_usd=0.4)
     end = ev.TurnCompleted(*whose(), "end_turn", False)
     c, writes = heard(said(LIMITED), ev.TurnStarted(*whose()), end, figures)
@@ -95,6 +97,8 @@ def test_what_a_turn_cost_is_written_with_its_end() -> None:
     c, writes = heard(c, figures)
     assert Spend(None, 0.4) in writes, "also what comes behind it"
     assert status_of(c).budget == Budget(0.8, 1.0)
+    _, writes = heard(said(c), figures)
+    assert Spend(None, 0.4) in writes, "the next turn has not begun"
     _, writes = heard(c, structs.replace(figures, cost_usd=None))
     assert not any(isinstance(write, Spend) for write in writes)
 
@@ -111,7 +115,7 @@ def test_a_turn_that_the_agent_stops_for_it_fails_with_the_same_code() -> None:
     assert c.state == "error"
 
 
-def test_where_another_limit_was_reached_it_is_told_in_the_agents_words() -> None:
+def test_another_limit_is_reported_in_the_agents_words() -> None:
     assert budget_spent(spent(0.5), "That was all.").message == "That was all."
     assert budget_spent(Conversation("c"), "That was all.").message == "That was all."
 
@@ -136,7 +140,7 @@ def test_periods_are_those_of_the_calendar_in_utc(
 # --- turns at once --------------------------------------------------------------------------------
 
 
-def test_a_turn_gets_half_of_what_is_left_and_not_too_little() -> None:
+def test_a_turn_gets_half_of_the_remaining_budget_and_at_least_a_minimum() -> None:
     assert share_of(1.0, 0.0, 0.0) == 0.5
     assert share_of(1.0, 0.5, 0.25) == 0.125
     assert share_of(1.0, 0.0, 0.94) == pytest.approx(0.05), "a twentieth of the limit"
@@ -151,7 +155,7 @@ def test_an_agent_that_cannot_stop_gets_all_that_is_left() -> None:
     assert share_of(1.0, 0.25, 0.25, keeps=False, prefers=0.3) == 0.5
 
 
-def test_a_session_goes_on_if_what_it_may_still_spend_is_there_and_of_use() -> None:
+def test_an_agent_session_goes_on_if_its_remaining_allowance_is_useful() -> None:
     assert share_of(1.0, 0.0, 0.0, prefers=0.4) == 0.4
     assert share_of(1.0, 0.0, 0.0, prefers=0.7) == 0.7
     assert share_of(1.0, 0.0, 0.0, prefers=0.2) == 0.5, "less than half of a new one's"
@@ -161,7 +165,7 @@ def test_a_session_goes_on_if_what_it_may_still_spend_is_there_and_of_use() -> N
     assert share_of(1.0, 0.0, 0.0, prefers=0.1, is_fixed=True) == 0.1
 
 
-def test_who_finds_nothing_is_told_whether_it_is_spent_or_reserved() -> None:
+def test_a_refusal_says_whether_the_budget_is_spent_or_reserved() -> None:
     with pytest.raises(Refused, match=r"are spent\. Go on after 2026") as refused:
         check_reserved(UserBudget(1.0, 1.0, "2026-02-01T00:00:00.000Z"), 0.0)
     assert "reserved" not in refused.value.data

@@ -1,10 +1,10 @@
-"""What is asked of the agent beside the talk."""
+"""Controls of the agent."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.core.conversation.driver import Talk, refusal, running
+from tests.core.conversation.helpers.driver import Talk, refusal, running
 from turnwire.core import controls as c
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -40,7 +40,7 @@ def test_the_agent_is_asked_in_the_middle_of_a_turn_and_its_answer_is_the_ack() 
     audit = [w for w in talk.writes if isinstance(w, e.Audit)][-1]
     assert (audit.action, audit.by) == ("mcp_toggle", "ada")
     assert audit.data == {"server": "files", "enabled": False}
-    assert not talk.told, "nobody else is told"
+    assert not talk.told, "no other client is told"
 
 
 def test_a_server_that_was_switched_off_stays_off_until_it_is_switched_on() -> None:
@@ -59,10 +59,10 @@ def test_a_server_that_was_switched_off_stays_off_until_it_is_switched_on() -> N
     assert switch("a", enabled=True) == ["b"]
     asks(talk, c.McpStatus())
     assert hears(talk, c.McpStatus(), c.McpServers([])).ack == e.Ack(result=c.McpServers([]))
-    assert talk.state.mcp_off == ["b"], "whoever only looks changes nothing"
+    assert talk.state.mcp_off == ["b"], "a control that only reads changes nothing"
 
 
-def test_files_that_were_put_back_are_an_entry_outside_of_any_turn() -> None:
+def test_restored_files_are_an_entry_outside_of_any_turn() -> None:
     talk = running().ends()
     asks(talk, BACK)
     assert hears(talk, BACK, c.Rewound(["a", "b"])).ack == e.Ack(files=["a", "b"])
@@ -83,7 +83,7 @@ def test_a_rewind_that_is_only_asked_about_leaves_no_trace_in_the_log_even_in_a_
     assert len(talk.log) == before
 
 
-def test_files_are_not_put_back_while_a_turn_may_change_them() -> None:
+def test_files_are_not_restored_while_a_turn_may_change_them() -> None:
     assert refusal(lambda: asks(running(), BACK)) == "AGENT_UNAVAILABLE"
 
 
@@ -93,7 +93,7 @@ def test_an_agent_that_sleeps_over_a_question_is_not_woken_up_for_a_control() ->
     assert refusal(lambda: asks(talk, c.McpStatus())) == "AGENT_UNAVAILABLE"
 
 
-def test_only_what_works_in_the_background_can_be_stopped() -> None:
+def test_only_background_tasks_can_be_stopped() -> None:
     talk = running()
     assert refusal(lambda: asks(talk, c.StopTask("t1"))) == "INVALID_PAYLOAD"
     talk.task("t1")
@@ -102,7 +102,7 @@ def test_only_what_works_in_the_background_can_be_stopped() -> None:
     assert talk.commands == ["ask stop_task"]
 
 
-def test_what_the_agent_refuses_is_written_down_and_changes_nothing() -> None:
+def test_a_control_that_the_agent_refuses_is_logged_and_changes_nothing() -> None:
     talk = running().ends()
     before = len(talk.log)
     asks(talk, BACK)
@@ -122,5 +122,5 @@ def test_what_the_agent_refuses_is_written_down_and_changes_nothing() -> None:
         (c.StopTask("x"), False),
     ],
 )
-def test_what_only_asks_need_not_be_remembered(control: c.Control, only: bool) -> None:
+def test_a_control_that_only_reads_is_not_stored(control: c.Control, only: bool) -> None:
     assert c.only_asks(control) is only

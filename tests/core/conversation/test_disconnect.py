@@ -1,8 +1,8 @@
-"""When the last client leaves: stop what runs, or go on with nobody watching."""
+"""Disconnect: when the last client leaves, the turn is stopped or goes on without followers."""
 
 from __future__ import annotations
 
-from tests.core.conversation.driver import Talk, asking, running, suspended
+from tests.core.conversation.helpers.driver import Talk, asking, running, suspended
 from turnwire.core.conversation import inputs as i
 from turnwire.dialects.v2 import frames as f
 
@@ -15,7 +15,7 @@ def test_a_client_that_comes_back_in_time_finds_everything_as_it_was() -> None:
     assert (talk.timers, talk.commands) == ({}, [])
 
 
-def test_with_continue_the_turn_goes_on_with_nobody_watching() -> None:
+def test_with_continue_the_turn_goes_on_without_followers() -> None:
     talk = running(on_disconnect="continue")
     talk.do(i.Left(at=talk.now))
     assert talk.timers == {}
@@ -91,7 +91,7 @@ def test_the_queue_is_held_then() -> None:
     assert (talk.queue, talk.status.queue_held) == (["Next"], True)
 
 
-def test_whoever_comes_back_and_speaks_lets_it_go_on() -> None:
+def test_a_message_after_coming_back_lets_the_queue_go_on() -> None:
     talk = running().pass_grace()
     talk.say("Here I am")
     talk.forget().ends(interrupted=True)

@@ -1,4 +1,4 @@
-"""What a step asks for."""
+"""Effects of a step."""
 
 from __future__ import annotations
 

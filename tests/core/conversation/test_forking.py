@@ -1,4 +1,4 @@
-"""A fork's state: what it keeps, and what stays behind."""
+"""The state of a fork."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNNING = Conversation(
 )
 
 
-def test_what_was_chosen_is_kept_and_what_goes_on_stays_behind() -> None:
+def test_a_fork_keeps_the_choices_and_no_running_work() -> None:
     fork = forked(RUNNING, "f", head=6, turns=3, last_turn_id=3, last_turn=TurnEnd(False, False))
     assert (fork.conversation_id, fork.head, fork.turns) == ("f", 6, 3)
     assert (fork.options, fork.model, fork.permission_mode) == (RUNNING.options, "m", "plan")
@@ -37,9 +37,9 @@ def test_what_was_chosen_is_kept_and_what_goes_on_stays_behind() -> None:
     ("end", "state"),
     [(TurnEnd(False, True), "interrupted"), (TurnEnd(True, False), "error"), (None, "active")],
 )
-def test_it_rests_as_its_last_turn_ended(end: TurnEnd | None, state: str) -> None:
+def test_a_fork_has_the_state_of_its_last_turns_end(end: TurnEnd | None, state: str) -> None:
     assert forked(RUNNING, "f", head=6, turns=3, last_turn=end).state == state
 
 
-def test_one_that_begins_with_nothing_is_named_by_its_own_first_message() -> None:
+def test_an_empty_fork_gets_its_title_from_its_own_first_message() -> None:
     assert forked(RUNNING, "f", head=0, turns=0).title is None

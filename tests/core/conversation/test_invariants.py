@@ -1,4 +1,4 @@
-"""The promises hold whatever happens, in whatever order."""
+"""The guarantees hold for random inputs in random order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from hypothesis import currently_in_test_context, given, note, settings
 from hypothesis import strategies as st
 
-from tests.core.conversation.driver import command_line, whose
-from tests.core.conversation.model import Model
-from tests.core.conversation.watcher import Watcher
+from tests.core.conversation.helpers.driver import command_line, whose
+from tests.core.conversation.helpers.guarantee_model import Model
+from tests.core.conversation.helpers.v2_watcher import Watcher
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.content import TextContent
@@ -47,7 +47,7 @@ class World:
         self.number = 0
 
     def choose(self, choices: list[T]) -> T:
-        """One of these, by the number."""
+        """Returns one of these, chosen by the number."""
         self.number, which = divmod(self.number, len(choices))
         return choices[which]
 
@@ -110,7 +110,7 @@ class World:
         self.take(i.Interrupted(at=0, turn_id=turn_id, queue=self.choose(fates)))
 
     def pick_request(self) -> str:
-        """One that is open, if there is one."""
+        """Returns an open request, if there is one."""
         ids = [request.request_id for request in self.model.state.requests]
         return self.choose(ids or self.requests or ["none"])
 
@@ -279,7 +279,7 @@ def test_every_promise_holds_after_every_step(
 
 @settings(max_examples=300)
 @given(*STORIES)
-def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
+def test_the_frames_of_clients_break_no_rule_of_the_protocol(
     options: Options, things: list[Callable[[World], None]], steps: bytes
 ) -> None:
     world = World(options)
@@ -288,7 +288,7 @@ def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
     assert watcher.broken_rules() == []
 
 
-def test_what_waits_behind_an_answer_that_no_agent_takes_is_told_as_held() -> None:
+def test_messages_queued_after_an_undelivered_answer_are_shown_as_held() -> None:
     world = World(Options())
     watcher = world.model.watcher = Watcher(world.model.state)
     for happens in [
@@ -307,7 +307,7 @@ def test_what_waits_behind_an_answer_that_no_agent_takes_is_told_as_held() -> No
     assert watcher.broken_rules() == []
 
 
-def test_a_turn_that_begins_again_with_another_agent_is_told_so() -> None:
+def test_a_turn_that_begins_again_with_another_agent_is_announced() -> None:
     world = World(Options())
     watcher = world.model.watcher = Watcher(world.model.state)
     world.someone_speaks()
@@ -321,7 +321,7 @@ def test_a_turn_that_begins_again_with_another_agent_is_told_so() -> None:
     assert watcher.broken_rules() == []
 
 
-def test_who_comes_later_knows_from_the_state_what_was_asked_before() -> None:
+def test_a_later_client_knows_earlier_requests_from_the_state() -> None:
     world = World(Options())
     for happens in (World.someone_speaks, World.agent_starts, World.agent_calls_a_question):
         happens(world)
@@ -392,7 +392,7 @@ def start_task(world: World, tool_use_id: str) -> None:
 
 
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:
-    """Everything that happens, and the end."""
+    """Plays all inputs, then the end."""
     things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these
     for place in range(0, len(steps), 3):
         world.number = int.from_bytes(steps[place : place + 3], "big")

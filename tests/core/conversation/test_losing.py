@@ -1,10 +1,10 @@
-"""When the agent is gone: the log stays true, whatever it was in the middle of."""
+"""Losing the agent: the log stays true at every point of a turn."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.core.conversation.driver import RESULT, Talk, asking, running, suspended, whose
+from tests.core.conversation.helpers.driver import RESULT, Talk, asking, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.inputs import EndedProcess
@@ -27,7 +27,7 @@ def test_a_turn_whose_agent_is_gone_ends_as_interrupted() -> None:
     assert (talk.status.state, talk.status.reason) == ("interrupted", "agent_lost")
 
 
-def test_the_receipt_names_what_had_to_be_ended() -> None:
+def test_the_receipt_names_the_ended_processes() -> None:
     talk = running().lose_agent(processes=[EndedProcess(7, "node")])
     receipt = talk.frame(f.ConversationInterrupted)
     assert (receipt.reason, receipt.processes) == ("agent_lost", [Process(7, "node")])
@@ -53,7 +53,7 @@ def test_an_agent_that_cannot_be_started_fails_the_turn(message: str | None, sai
     assert talk.status.state == "error"
 
 
-def test_a_turn_that_an_agent_was_not_handed_is_not_lost_with_it() -> None:
+def test_a_turn_that_was_not_dispatched_is_not_lost_with_the_agent() -> None:
     talk = Talk()
     talk.say()
     talk.unsent = True
@@ -73,7 +73,7 @@ def test_nor_is_one_of_which_it_gave_no_sign() -> None:
 
 
 @pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
-def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
+def test_an_answer_is_kept_for_the_next_agent_if_none_can_be_started(
     survive: bool,
 ) -> None:
     talk = suspended(questions_survive=survive)
@@ -82,7 +82,7 @@ def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
     assert talk.told == ["news: agent_unavailable"]
     assert talk.frame(f.SessionSystemEvent).data["message"] == "no such program"
     assert (talk.state_name(), talk.phase(), talk.commands) == ("active", "suspended", [])
-    assert not needs_recovery(talk.state), "nobody tries it again and again"
+    assert not needs_recovery(talk.state), "the recovery does not retry for ever"
     assert talk.say("Go on").queue_id is not None
     assert talk.commands == ["resume q1=blue"]
     talk.forget().starts()
@@ -93,7 +93,7 @@ def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
     assert talk.commands == ["prompt 2: Go on"]
 
 
-def test_it_can_be_tried_again_without_a_message_and_what_waits_is_held_until_then() -> None:
+def test_a_kept_answer_can_be_retried_without_a_message_and_holds_the_queue() -> None:
     talk = suspended()
     talk.answer()
     talk.say("Next")
@@ -139,7 +139,7 @@ def test_also_if_the_agent_took_the_call_back_when_it_was_stopped() -> None:
     assert "My answer: blue" in talk.commands[0]
 
 
-def test_but_not_if_it_has_it() -> None:
+def test_an_answer_is_not_delivered_again_if_the_agent_has_it() -> None:
     talk = asking(questions_survive=True)
     talk.answer()
     talk.stop()
@@ -147,7 +147,7 @@ def test_but_not_if_it_has_it() -> None:
     assert talk.state.replies == []
 
 
-def test_unless_it_was_killed_for_then_nobody_knows_what_it_has() -> None:
+def test_an_answer_is_delivered_again_if_the_agent_was_killed() -> None:
     talk = asking(questions_survive=True)
     talk.answer()
     talk.stop()
@@ -156,7 +156,7 @@ def test_unless_it_was_killed_for_then_nobody_knows_what_it_has() -> None:
     assert "My answer: blue" in talk.commands[0]
 
 
-def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
+def test_a_turn_of_the_agents_own_does_not_lose_a_kept_answer() -> None:
     talk = asking(questions_survive=True)
     talk.answer()
     talk.stop()
@@ -169,7 +169,7 @@ def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
 
 
 @pytest.mark.parametrize("in_words", [True, False])
-def test_an_agent_that_takes_it_otherwise_says_so(in_words: bool) -> None:
+def test_an_agent_that_delivers_an_answer_differently_says_so(in_words: bool) -> None:
     talk = suspended(questions_survive=True)
     talk.answer()
     talk.forget().tells(ev.AnswerDelivered, request_id="q1", in_words=in_words)
@@ -181,9 +181,7 @@ def test_an_agent_that_takes_it_otherwise_says_so(in_words: bool) -> None:
     assert bool(talk.state.replies) is not in_words, "in words it has it when it goes on"
 
 
-def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_until_it_shows() -> (
-    None
-):
+def test_an_answer_sent_as_text_that_becomes_a_result_is_kept_until_the_result() -> None:
     talk = suspended()
     talk.answer()
     for call in ("q1", "q9"):
@@ -192,7 +190,7 @@ def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_unti
     assert talk.gets("q1", "blue").speaks().state.replies == []
 
 
-def test_of_two_answers_that_of_a_sub_agent_is_told_in_words_beside_the_result() -> None:
+def test_the_answer_of_a_sub_agents_question_is_sent_as_text_with_the_other_result() -> None:
     talk = asking().calls("t1", "Agent").asks("q2", "t1").ends(deferred_tool_use_id="q1")
     assert talk.answer("q2", "red").delivered_as == "prompt"
     assert talk.answer("q1", "blue").delivered_as == "tool_result"
@@ -206,11 +204,11 @@ def test_an_answer_that_a_sub_agent_has_gone_on_with_is_not_given_again() -> Non
     talk = running().calls("t1", "Agent").asks("q1", "t1")
     talk.answer("q1", "blue")
     talk.gets("q1", "blue", "t1").speaks()
-    assert talk.state.replies, "somebody else has spoken"
+    assert talk.state.replies, "the text is of another sub-agent"
     assert talk.speaks("I see.", "t1").state.replies == []
 
 
-def test_an_answer_that_the_agent_died_with_reaches_another_one() -> None:
+def test_an_answer_that_the_agent_died_with_reaches_the_next_agent() -> None:
     talk = asking(questions_survive=True).calls("t1")
     talk.answer()
     talk.forget().lose_agent()
@@ -221,7 +219,7 @@ def test_an_answer_that_the_agent_died_with_reaches_another_one() -> None:
     assert talk.state.replies == []
 
 
-def test_where_it_cannot_be_a_result_there_it_is_told_in_words() -> None:
+def test_an_answer_that_cannot_be_a_result_is_sent_as_text() -> None:
     talk = asking()
     talk.answer()
     talk.forget().lose_agent()
@@ -229,7 +227,7 @@ def test_where_it_cannot_be_a_result_there_it_is_told_in_words() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_it_waits_for_the_other_questions_and_goes_with_their_answers() -> None:
+def test_an_answer_waits_for_the_other_questions_and_is_delivered_with_their_answers() -> None:
     talk = asking(questions_survive=True).asks("q2")
     talk.answer("q1")
     talk.forget().lose_agent()
@@ -238,7 +236,7 @@ def test_it_waits_for_the_other_questions_and_goes_with_their_answers() -> None:
     assert talk.commands == ["resume q1=blue q2=red"]
 
 
-def test_one_that_nobody_is_to_be_woken_up_for_waits() -> None:
+def test_an_answer_that_wakes_no_agent_waits() -> None:
     talk = asking(questions_survive=True)
     talk.answer(resume_task=False)
     talk.forget().lose_agent()
@@ -275,7 +273,7 @@ def test_a_turn_that_is_being_stopped_goes_nowhere_with_its_answer() -> None:
     ]
 
 
-def test_without_a_turn_only_what_was_left_open_ends() -> None:
+def test_without_a_turn_only_open_calls_and_requests_end() -> None:
     talk = running().ends().calls("t9").forget().lose_agent()
     assert talk.told == ["failed result t9: interrupted: agent_lost"]
     assert talk.status.state == "active"
@@ -304,7 +302,7 @@ def test_also_where_a_question_is_open() -> None:
     ]
 
 
-def test_its_figures_are_what_is_known_of_them() -> None:
+def test_the_figures_of_a_lost_turn_are_the_known_ones() -> None:
     talk = running().hear(RESULT).lose_agent()
     assert talk.last_end().cost_usd == 0.5
 

@@ -1,4 +1,4 @@
-"""Permissions: the same rules as questions, but they live no longer than their agent."""
+"""Permissions: the same rules as questions, but they end with their agent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, at, refusal, running, whose
+from tests.core.conversation.helpers.driver import Talk, at, refusal, running, whose
 from turnwire.core import events as ev
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import Deliver
@@ -42,11 +42,11 @@ def test_a_permission_shows_exactly_what_would_run() -> None:
     assert talk.state_name() == "waiting_input"
 
 
-def test_a_permission_for_a_call_that_the_agent_has_not_told_of_tells_of_it() -> None:
+def test_a_permission_for_an_unannounced_call_announces_the_call() -> None:
     talk = running().hear(ev.PermissionRequested(*whose(), "p1", "t1", "Bash", None))
     assert talk.told == ["call t1", "permission p1"]
     assert talk.frame(f.AssistantPermissionRequest).input is None
-    assert talk.calls("t1").told == []  # and it is told once
+    assert talk.calls("t1").told == []  # the call is published once
 
 
 def test_a_permission_for_a_call_that_is_over_is_refused() -> None:
@@ -92,7 +92,7 @@ OTHER = {"type": "addDirectories", "directories": ["/a"], "destination": "sessio
     ],
 )
 @pytest.mark.parametrize("by", ["ada", "owner", None])
-def test_only_what_the_agent_has_offered_is_remembered(rule: Any, by: str | None) -> None:
+def test_only_rules_that_the_agent_has_offered_are_remembered(rule: Any, by: str | None) -> None:
     talk = offering(RULE)
     wanted = [RULE, rule]
     refused = refusal(lambda: talk.decide("p1", "allow", by=by, remember=wanted))
@@ -104,7 +104,7 @@ def test_only_what_the_agent_has_offered_is_remembered(rule: Any, by: str | None
 
 @pytest.mark.parametrize("place", ["userSettings", "projectSettings", "localSettings", "cliArg"])
 @pytest.mark.parametrize(("by", "may"), [("ada", False), ("owner", True), (None, True)])
-def test_what_holds_for_other_users_as_well_is_for_the_owner_to_give(
+def test_only_the_owner_may_give_rules_that_hold_for_other_users(
     by: str | None, may: bool, place: str
 ) -> None:
     rule = {**RULE, "destination": place}
@@ -118,7 +118,7 @@ def test_what_holds_for_other_users_as_well_is_for_the_owner_to_give(
     assert talk.frame(f.AssistantRequestResolved).remembered == kept, "the log says the same"
 
 
-def test_always_of_a_user_keeps_what_they_may_and_says_what_holds_for_less() -> None:
+def test_always_of_a_user_keeps_the_allowed_rules_and_names_the_narrowed_ones() -> None:
     machine, directory = ({**RULE, "destination": f"{name}Settings"} for name in ("user", "local"))
     session = {**RULE, "destination": "session"}
     talk = offering(machine, directory, OTHER)
@@ -137,7 +137,7 @@ def test_a_call_may_be_denied_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize(("decision", "action"), [("allow", "allowed"), ("deny", "denied")])
-def test_the_audit_says_who_allowed_and_who_denied(decision: str, action: str) -> None:
+def test_the_audit_trail_names_the_user_of_each_decision(decision: str, action: str) -> None:
     talk = wanting()
     talk.decide("p1", decision)
     assert talk.audited()[-1] == (action, "ada")
@@ -169,7 +169,7 @@ def test_a_question_cannot_be_allowed() -> None:
     assert refusal(lambda: talk.decide("q1")) == "INVALID_QUESTION_ID"
 
 
-def test_of_two_at_once_one_may_be_withdrawn() -> None:
+def test_one_of_two_open_permissions_may_be_withdrawn() -> None:
     talk = wanting(permission_seconds=60).calls("t2").wants("p2", "t2").forget().withdraws("p1")
     assert talk.told == ["p1 cancelled by agent"]
     assert talk.state_name() == "waiting_input"
@@ -178,13 +178,13 @@ def test_of_two_at_once_one_may_be_withdrawn() -> None:
     assert refusal(lambda: talk.decide("p1", ended="cancelled")) == "CONVERSATION_INTERRUPTED"
 
 
-def test_what_was_decided_cannot_be_withdrawn() -> None:
+def test_a_decided_permission_cannot_be_withdrawn() -> None:
     talk = wanting()
     talk.decide()
     assert talk.forget().withdraws("p1").told == []
 
 
-def test_a_permission_that_is_asked_for_twice_is_one() -> None:
+def test_a_permission_that_is_requested_twice_is_one_request() -> None:
     assert wanting().wants("p1", "t1").told == []
 
 
@@ -216,7 +216,7 @@ def test_at_its_deadline_it_is_denied() -> None:
     assert talk.status.running
 
 
-def test_it_ends_with_its_agent() -> None:
+def test_a_permission_ends_with_its_agent() -> None:
     talk = wanting().lose_agent()
     assert talk.told == [
         "p1 cancelled by agent_lost",
@@ -226,17 +226,17 @@ def test_it_ends_with_its_agent() -> None:
     ]
 
 
-def test_it_ends_with_its_server() -> None:
+def test_a_permission_ends_with_its_server() -> None:
     assert wanting().restart().told[0] == "p1 cancelled by server_restart"
 
 
-def test_beside_a_question_it_ends_and_the_question_waits() -> None:
+def test_a_permission_ends_with_its_agent_and_an_open_question_waits() -> None:
     talk = wanting().asks("q1").forget().lose_agent()
     assert talk.told == ["p1 cancelled by agent_lost", "failed result t1: interrupted: agent_lost"]
     assert [request.request_id for request in talk.status.requests] == ["q1"]
 
 
-def test_it_ends_with_its_call_though_that_is_of_no_turn() -> None:
+def test_a_permission_ends_with_a_call_without_a_turn() -> None:
     talk = Talk().calls("t9").wants("p9", "t9").starts().forget().ends()
     assert talk.told == [
         "p9 cancelled by agent",
@@ -245,12 +245,12 @@ def test_it_ends_with_its_call_though_that_is_of_no_turn() -> None:
     ]
 
 
-def test_it_may_be_wanted_and_withdrawn_before_there_was_any_turn() -> None:
+def test_a_permission_may_be_requested_and_withdrawn_before_any_turn() -> None:
     talk = Talk().wants().withdraws()
     assert (talk.status.state, talk.status.requests) == ("active", [])
 
 
-def test_it_ends_with_its_turn() -> None:
+def test_a_permission_ends_with_its_turn() -> None:
     talk = wanting().ends()
     assert talk.told[0] == "p1 cancelled by agent"
     assert talk.status.requests == []

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended, whose
+from tests.core.conversation.helpers.driver import (
+    Talk,
+    asking,
+    at,
+    refusal,
+    running,
+    suspended,
+    whose,
+)
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.conversation import effects as e
@@ -54,7 +62,7 @@ def test_a_question_without_a_call_gets_one_in_the_log() -> None:
     assert talk.frame(f.AssistantRequestInput).question == "Which colour?"
 
 
-def test_a_question_of_a_tool_that_is_no_question_is_shown_as_one() -> None:
+def test_a_question_of_an_ordinary_tool_is_shown_as_a_question() -> None:
     question = Question("1", "Which colour?", [QuestionOption("blue")], multi=True, header="Colour")
     event = ev.QuestionAsked(*whose(), "r-1", "elicit-1", "elicitation", [question])
     talk = running().hear(event)
@@ -130,7 +138,7 @@ def test_the_question_of_an_announced_call_may_be_withdrawn() -> None:
     assert talk.frame(f.AssistantRequestResolved).outcome == "cancelled"
 
 
-def test_the_call_of_a_question_that_comes_after_its_request_is_not_told_again() -> None:
+def test_the_call_of_a_question_after_its_request_is_not_published_again() -> None:
     assert running().hear(asked("q1")).forget().asks("q1").told == []
 
 
@@ -156,7 +164,7 @@ def test_the_answer_goes_to_the_agent_and_comes_back_as_the_calls_result() -> No
     assert talk.told == ["result q1: blue", "turn 1 completed"]
 
 
-def test_the_log_and_the_inbox_say_who_answered_what() -> None:
+def test_the_log_and_the_inbox_name_the_user_and_the_answer() -> None:
     talk = asking()
     talk.answer("q1", {"Which colour?": "blue"})
     ended = talk.frame(f.AssistantRequestResolved)
@@ -174,7 +182,7 @@ def test_an_empty_answer_to_a_required_question_is_refused(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [False, 0, "0", {"a": "", "b": "x"}, ["", "x"]])
-def test_no_and_zero_are_answers_and_so_is_half_an_answer(answer: Any) -> None:
+def test_no_and_zero_and_an_incomplete_answer_are_answers(answer: Any) -> None:
     assert asking().answer("q1", answer).request_id == "q1"
 
 
@@ -191,7 +199,7 @@ def test_an_answer_names_the_questions_that_were_asked() -> None:
 @pytest.mark.parametrize(
     "answer", ["green", {"answer": "green"}, {"colour": "red"}, ["red", "blue"], ["green"], 1]
 )
-def test_where_own_words_are_not_welcome_one_of_the_options_is_wanted(answer: Any) -> None:
+def test_without_free_text_the_answer_must_be_an_option(answer: Any) -> None:
     talk = running().asks("q1", options=["red", "blue"], free_text=False)
     with pytest.raises(Refused, match=r"'Which colour\?' takes one of: 'red', 'blue'") as refused:
         talk.answer("q1", answer)
@@ -200,12 +208,12 @@ def test_where_own_words_are_not_welcome_one_of_the_options_is_wanted(answer: An
 
 
 @pytest.mark.parametrize("answer", ["red", {"answer": "red"}, ["red"], {"answer": ["blue"]}])
-def test_an_option_is_taken_where_own_words_are_not_welcome(answer: Any) -> None:
+def test_an_option_is_accepted_without_free_text(answer: Any) -> None:
     talk = running().asks("q1", options=["red", "blue"], free_text=False)
     assert talk.answer("q1", answer).request_id == "q1"
 
 
-def test_of_several_questions_only_some_may_want_an_option() -> None:
+def test_some_of_several_questions_may_require_an_option() -> None:
     shades = {"options": ["red", "blue"], "multiSelect": True, "free_text": False}
     form = [{"question": "Which colours?", **shades}, {"question": "Which size?"}]
     talk = running().asks("q1", questions=form)
@@ -215,7 +223,7 @@ def test_of_several_questions_only_some_may_want_an_option() -> None:
     assert talk.status.requests == []
 
 
-def test_who_may_leave_it_empty_may_do_so_without_own_words_too() -> None:
+def test_an_optional_question_may_stay_empty_without_free_text_too() -> None:
     talk = running().asks("q1", options=["red", "blue"], free_text=False, required=False)
     assert talk.answer("q1", "").request_id == "q1"
 
@@ -240,7 +248,7 @@ def test_a_late_answer_is_refused_with_how_the_question_ended(ended: Any, code: 
     assert refusal(lambda: talk.answer(ended=ended)) == code
 
 
-def test_an_answer_to_what_was_never_asked_is_refused() -> None:
+def test_an_answer_to_an_unknown_question_is_refused() -> None:
     talk = running().calls().wants("p1")
     assert refusal(lambda: talk.answer("q9")) == "INVALID_QUESTION_ID"
     assert refusal(lambda: talk.answer("p1")) == "INVALID_QUESTION_ID"
@@ -266,7 +274,7 @@ def test_a_question_that_is_open_when_its_turn_ends_is_over() -> None:
     ]
 
 
-def test_an_answer_is_told_again_to_an_agent_that_asks_only_now() -> None:
+def test_an_answer_is_delivered_again_to_an_agent_that_asks_later() -> None:
     talk = asking()
     talk.answer()
     talk.forget().hear(asked("q1"))
@@ -310,7 +318,7 @@ def test_a_form_of_several_questions_is_answered_by_their_ids_or_skipped() -> No
 # --- the deadline -------------------------------------------------------------------------------
 
 
-def test_a_question_with_a_deadline_says_so() -> None:
+def test_a_question_shows_its_deadline() -> None:
     talk = asking(question_seconds=60)
     (request,) = talk.status.requests
     assert request.deadline_at == at(60_000)
@@ -359,7 +367,21 @@ def test_a_default_answers_a_suspended_question_too() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_a_default_that_nobody_gave_answers_nothing() -> None:
+def test_a_default_answers_every_question_of_a_form() -> None:
+    talk = running(question_seconds=60, question_policy="default", question_default="blue")
+    form = [{"question": "The wall?"}, {"question": "The door?"}]
+    talk.asks(questions=form).forget().pass_deadline()
+    assert talk.told == ["q1 answered by deadline"]
+    assert talk.commands == ["deliver q1={'The wall?': 'blue', 'The door?': 'blue'}"]
+
+
+def test_a_default_that_is_no_option_answers_nothing() -> None:
+    talk = running(question_seconds=60, question_policy="default", question_default="blue")
+    talk.asks(options=["red", "green"], free_text=False).forget().pass_deadline()
+    assert talk.told == ["q1 expired by deadline"]
+
+
+def test_a_missing_default_answers_nothing() -> None:
     talk = asking(question_seconds=60, question_policy="default").pass_deadline()
     assert talk.told == ["q1 expired by deadline"]
 
@@ -372,7 +394,7 @@ def test_at_the_deadline_a_question_may_go_on_waiting() -> None:
     assert talk.state.overdue == []
 
 
-def test_that_it_is_overdue_is_noted_once() -> None:
+def test_an_overdue_question_is_noted_once() -> None:
     talk = asking(question_seconds=60, question_policy="wait").pass_deadline()
     before = talk.state
     assert talk.pass_deadline().state == before
@@ -384,14 +406,14 @@ def test_a_question_without_a_deadline_never_runs_out() -> None:
     assert (talk.told, talk.commands) == ([], [])
 
 
-def test_an_answer_in_the_same_moment_wins_over_the_deadline() -> None:
+def test_an_answer_at_the_time_of_the_deadline_wins() -> None:
     talk = asking(question_seconds=60)
     talk.answer()
     assert talk.forget().pass_deadline().told == []
     assert talk.commands == []
 
 
-def test_a_deadline_in_the_same_moment_wins_over_the_answer() -> None:
+def test_a_deadline_before_an_answer_of_the_same_time_wins() -> None:
     talk = asking(question_seconds=60).pass_deadline()
     assert refusal(lambda: talk.answer(ended="expired")) == "INPUT_TIMEOUT"
 
@@ -415,7 +437,7 @@ def test_a_question_outlives_its_agent() -> None:
     )
 
 
-def test_its_answer_is_told_in_words_to_a_new_process_and_is_its_calls_result() -> None:
+def test_the_answer_is_sent_as_text_to_a_new_process_and_is_the_calls_result() -> None:
     talk = suspended()
     ack = talk.answer("q1", "blue")
     assert ack.delivered_as == "prompt"
@@ -433,7 +455,7 @@ def test_an_agent_that_can_gets_the_answer_as_the_calls_result() -> None:
     assert talk.starts().gets("q1", "blue").ends().told == ["result q1: blue", "turn 1 completed"]
 
 
-def test_a_new_process_that_asks_again_is_answered_and_nothing_is_told_twice() -> None:
+def test_a_new_process_that_asks_again_is_answered_and_nothing_is_published_twice() -> None:
     talk = suspended(questions_survive=True)
     talk.answer("q1", "blue")
     talk.forget().starts().asks("q1").hear(asked("q1"))
@@ -449,7 +471,7 @@ def test_every_question_of_a_turn_is_answered_before_it_goes_on() -> None:
     assert talk.commands == ["resume q1=blue q2=red"]
 
 
-def test_an_answer_that_the_lost_agent_did_not_use_is_told_again_with_the_others() -> None:
+def test_an_answer_that_the_lost_agent_did_not_use_is_delivered_again_with_the_others() -> None:
     talk = asking().asks("q2")
     talk.answer("q1", "blue")
     talk.forget().lose_agent()
@@ -474,7 +496,7 @@ def test_letting_the_queue_go_on_wakes_the_agent_too() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_one_who_wants_the_turn_to_go_on_is_enough() -> None:
+def test_one_answer_that_wakes_the_agent_is_enough() -> None:
     talk = asking().asks("q2").lose_agent().forget()
     talk.answer("q1", "blue", resume_task=True)
     talk.answer("q2", "red", resume_task=False)
@@ -487,12 +509,12 @@ def test_a_message_does_not_wake_a_turn_whose_question_is_open() -> None:
     assert talk.commands == []
 
 
-def test_an_agent_that_is_not_there_any_more_is_not_heard() -> None:
+def test_events_of_a_closed_agent_are_ignored() -> None:
     talk = suspended().speaks("Late").calls("t9").gets("q1").wants("p9").fails()
     assert talk.told == []
 
 
-def test_what_it_took_until_it_was_gone_is_paid_for() -> None:
+def test_the_cost_until_the_end_of_the_agent_is_counted() -> None:
     talk = suspended().fails()
     talk.stop()
     assert talk.status.last_turn is not None
@@ -504,18 +526,18 @@ def test_what_it_took_until_it_was_gone_is_paid_for() -> None:
 
 
 def deferred() -> Talk:
-    """The agent has put its question aside, beside a call that it had not finished."""
+    """The agent has deferred its question while another call was unfinished."""
     return asking().calls("t1").ends(deferred_tool_use_id="q1").forget()
 
 
-def test_an_agent_that_puts_its_question_aside_is_closed_and_the_turn_waits() -> None:
+def test_an_agent_that_defers_its_question_is_closed_and_the_turn_waits() -> None:
     talk = asking().calls("t1").wants("p1", "t1").forget().ends(deferred_tool_use_id="q1")
     assert talk.told == ["p1 cancelled by deferred", "failed result t1: interrupted: deferred"]
     assert talk.commands == ["close"]
     assert (talk.status.state, talk.status.running) == ("waiting_input", False)
 
 
-def test_its_answer_is_the_calls_result_in_the_next_process() -> None:
+def test_the_answer_of_a_deferred_question_is_the_calls_result_in_the_next_process() -> None:
     talk = deferred()
     assert talk.answer("q1", "blue").delivered_as == "tool_result"
     assert talk.commands == ["resume q1=blue"]
@@ -531,7 +553,7 @@ def test_an_answer_that_was_faster_than_the_agent_wakes_it_at_once() -> None:
     assert talk.told == ["turn 1 begins: resume"]
 
 
-def test_unless_whoever_answered_did_not_want_that() -> None:
+def test_an_answer_may_leave_the_agent_closed() -> None:
     talk = asking()
     talk.answer("q1", "blue", resume_task=False)
     talk.forget().ends(deferred_tool_use_id="q1")
@@ -544,7 +566,7 @@ def test_a_turn_that_pauses_at_something_else_than_a_question_is_over() -> None:
     assert talk.told == ["failed result t1: no result: the turn ended", "turn 1 completed"]
 
 
-def test_a_question_that_is_put_aside_while_its_turn_is_stopped_is_not_waited_for() -> None:
+def test_a_question_deferred_during_a_stop_is_cancelled() -> None:
     talk = asking()
     talk.stop()
     talk.forget().ends(deferred_tool_use_id="q1")

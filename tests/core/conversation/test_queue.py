@@ -1,4 +1,4 @@
-"""The queue: what waits, in which order it runs, and what people do with it."""
+"""The queue: its order, and its changes by people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, at, refusal, running, suspended
+from tests.core.conversation.helpers.driver import Talk, at, refusal, running, suspended
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -37,14 +37,14 @@ def test_later_input_waits_under_an_id_and_leaves_no_trace_in_the_log() -> None:
     assert (talk.told, talk.commands, talk.queue) == ([], [], ["Next"])
 
 
-def test_the_state_shows_what_waits() -> None:
+def test_the_state_shows_the_queue() -> None:
     (item,) = waiting("Next").status.queue
     assert item == QueueItem(
         item.queue_id, [TextContent("Next")], f"m-{item.queue_id}", "ada", at(0)
     )
 
 
-def test_what_waits_runs_in_the_order_in_which_it_was_accepted() -> None:
+def test_queued_messages_run_in_the_order_of_their_acceptance() -> None:
     talk = waiting("One", "Two").ends().starts().ends()
     assert talk.told == [
         "turn 1 completed",
@@ -82,12 +82,12 @@ def test_messages_that_are_too_large_together_do_not_wait_together() -> None:
     assert talk.queue == [long]
 
 
-def test_what_waits_counts_as_it_is_written() -> None:
+def test_the_size_of_the_queue_counts_as_written() -> None:
     controls = "\x01" * 200_000  # six bytes each, as JSON
     assert refusal(lambda: waiting(controls).say(controls)) == "TURN_QUEUE_FULL"
 
 
-def test_a_title_is_found_behind_empty_lines() -> None:
+def test_a_title_is_found_after_empty_lines() -> None:
     talk = Talk()
     talk.say("\n \n" * 5000 + "  The title \nMore")
     assert talk.state.title == "The title"
@@ -150,7 +150,7 @@ def test_a_held_queue_stays_held_while_the_agent_does_something_of_its_own() -> 
     assert talk.status.queue_held
 
 
-def test_a_message_during_that_work_releases_the_queue_behind_it() -> None:
+def test_a_message_during_the_agents_own_turn_releases_the_queue_after_it() -> None:
     talk = held("One").starts()
     assert talk.say("Two").held
     assert talk.forget().ends().told == ["turn 2 completed", "turn 3 begins: user", "user: One"]
@@ -206,19 +206,19 @@ def test_a_message_is_moved_before_another_or_to_the_end(
 
 
 @pytest.mark.parametrize("action", ["remove", "replace", "move"])
-def test_what_does_not_wait_cannot_be_changed(action: str) -> None:
+def test_a_message_that_is_not_queued_cannot_be_changed(action: str) -> None:
     talk = waiting("One")
     assert refusal(lambda: talk.change(action, "Hello")) == "QUEUE_ITEM_NOT_FOUND"
     assert refusal(lambda: talk.change(action)) == "QUEUE_ITEM_NOT_FOUND"
 
 
-def test_nothing_is_moved_before_what_does_not_wait() -> None:
+def test_no_message_is_moved_before_one_that_is_not_queued() -> None:
     talk = waiting("One")
     move = lambda: talk.change("move", "One", before="q-unknown")  # noqa: E731
     assert refusal(move) == "QUEUE_ITEM_NOT_FOUND"
 
 
-def test_an_action_that_nobody_knows_is_not_taken_for_another() -> None:
+def test_an_unknown_queue_action_is_refused() -> None:
     talk = waiting("One", "Two")
     dance: Any = "dance"
     assert refusal(lambda: talk.change(dance, "One")) == "INVALID_PAYLOAD"
@@ -229,7 +229,7 @@ def test_an_action_that_nobody_knows_is_not_taken_for_another() -> None:
 
 
 def restarted() -> Talk:
-    """A message whose turn had started but was not dispatched, and another one behind it."""
+    """A message whose turn was started but not dispatched, and another queued message."""
     talk = Talk()
     talk.say("One")
     talk.say("Two")
@@ -252,7 +252,7 @@ def test_with_continue_a_queue_that_a_person_has_not_continued_stays_held() -> N
     assert (talk.status.queue_held, talk.commands) == (True, [])
 
 
-def test_what_had_started_waits_before_the_queue_and_is_no_part_of_it() -> None:
+def test_a_started_message_waits_before_the_queue_and_is_not_part_of_it() -> None:
     talk = restarted()
     status = talk.status
     assert (talk.queue, status.queue_held) == (["Two"], True)
@@ -262,21 +262,21 @@ def test_what_had_started_waits_before_the_queue_and_is_no_part_of_it() -> None:
 
 
 @pytest.mark.parametrize("go_on", [lambda t: t.change("resume"), lambda t: t.say("Three")])
-def test_what_had_started_goes_on_when_somebody_wants_it_to(go_on: Any) -> None:
+def test_a_started_message_goes_on_at_a_persons_request(go_on: Any) -> None:
     talk = restarted()
     go_on(talk)
     assert talk.commands == ["prompt 1: One"]
     assert (talk.status.running, talk.status.turn_id) == (True, 1)
 
 
-def test_with_continue_what_had_started_goes_on_by_itself() -> None:
+def test_with_continue_a_started_message_goes_on_by_itself() -> None:
     talk = Talk(on_disconnect="continue")
     talk.say("One")
     talk.forget().restart()
     assert talk.commands == ["prompt 1: One"]
 
 
-def test_what_had_started_waits_through_every_restart() -> None:
+def test_a_started_message_waits_through_every_restart() -> None:
     talk = restarted()
     talk.change("resume")
     talk.restart().forget()
@@ -288,7 +288,7 @@ def test_what_had_started_waits_through_every_restart() -> None:
 @pytest.mark.parametrize(
     ("queue", "left", "begins"), [("hold", ["Two"], 0), ("continue", [], 1), ("clear", [], 0)]
 )
-def test_what_had_started_can_be_stopped_where_it_waits(
+def test_a_started_message_can_be_stopped_while_it_waits(
     queue: Any, left: list[str], begins: int
 ) -> None:
     talk = restarted()
@@ -297,7 +297,7 @@ def test_what_had_started_can_be_stopped_where_it_waits(
     assert (talk.queue, len(talk.commands)) == (left, begins)
 
 
-def test_what_had_started_leaves_the_queue_its_room() -> None:
+def test_a_started_message_does_not_count_for_the_queues_limit() -> None:
     talk = Talk(max_queue=1)
     talk.say("One")
     talk.restart()
@@ -344,7 +344,7 @@ def test_an_empty_title_is_refused() -> None:
 # --- the audit ----------------------------------------------------------------------------------
 
 
-def test_the_audit_says_who_changed_the_queue() -> None:
+def test_the_audit_trail_names_the_user_who_changed_the_queue() -> None:
     talk = waiting("One", "Two", "Three")
     talk.change("remove", "One")
     talk.change("replace", "Two", content=[TextContent("Second")])
@@ -358,7 +358,7 @@ def test_the_audit_says_who_changed_the_queue() -> None:
     ]
 
 
-def test_a_queue_behind_a_suspended_turn_waits_for_the_answer() -> None:
+def test_a_queue_after_a_suspended_turn_waits_for_the_answer() -> None:
     talk = suspended()
     assert talk.say("Next").queue_id is not None
     assert (talk.told, talk.commands) == ([], [])

@@ -1,4 +1,4 @@
-"""What moves a conversation to the top of the lists, and what does not."""
+"""Recency: which inputs move a conversation to the top of the list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import START, Talk, asking, running, suspended
+from tests.core.conversation.helpers.driver import START, Talk, asking, running, suspended
 from turnwire.core import events as ev
 from turnwire.core.content import TextContent
 from turnwire.core.controls import McpToggle, RewindFiles, Rewound
@@ -27,7 +27,7 @@ def wanting() -> Talk:
 
 
 def queued(**options: Any) -> Talk:
-    """A conversation with a message behind its first turn."""
+    """A conversation with a running turn and a queued message."""
     talk = running(**options)
     talk.say("Next")
     return talk.forget()
@@ -69,7 +69,7 @@ NEWS: dict[str, Step] = {
         lambda talk: talk.answer(resume_task=False),
     ),
     "a decision": (wanting, lambda talk: talk.decide()),
-    "a question that nobody answered in time": (
+    "a question without an answer in time": (
         lambda: asking(question_seconds=10.0),
         lambda talk: talk.pass_deadline(),
     ),
@@ -150,7 +150,7 @@ def _named(title: str) -> Talk:
 
 
 @pytest.mark.parametrize("what", NEWS)
-def test_this_is_news(what: str) -> None:
+def test_an_input_moves_the_conversation_to_the_top(what: str) -> None:
     begin, happen = NEWS[what]
     talk = begin()
     happen(talk)
@@ -158,7 +158,7 @@ def test_this_is_news(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", NO_NEWS)
-def test_this_is_no_news(what: str) -> None:
+def test_an_input_leaves_the_conversation_in_its_place(what: str) -> None:
     begin, happen = NO_NEWS[what]
     talk = begin()
     happen(talk)

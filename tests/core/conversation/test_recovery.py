@@ -1,4 +1,4 @@
-"""When the server starts again: acknowledged input takes effect once, and the log is true."""
+"""Recovery after a restart: accepted input takes effect once, and the log is true."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from tests.core.conversation.driver import Talk, asking, running, suspended, whose
+from tests.core.conversation.helpers.driver import Talk, asking, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -35,7 +35,7 @@ def added_after(talk: Talk, before: int) -> list[e.AddEntry]:
     return [write for write in talk.writes[before:] if isinstance(write, e.AddEntry)]
 
 
-def test_what_was_growing_is_in_the_log_before_the_end_of_its_turn() -> None:
+def test_growing_text_is_logged_before_the_end_of_its_turn() -> None:
     partials = [
         Partial("m-8", 0, "thinking", "Hmm", provider="demo", model="opus"),
         Partial("m-9", 1, "text", "Once upon a", provider="demo"),
@@ -57,7 +57,7 @@ def test_what_was_growing_is_in_the_log_before_the_end_of_its_turn() -> None:
     assert talk.last_end().after_sequence == added[-1].sequence
 
 
-def test_what_was_growing_is_kept_as_if_the_agent_had_been_lost_then() -> None:
+def test_growing_text_is_kept_as_for_a_lost_agent() -> None:
     partial = Partial("m-9", 1, "text", "Once upon a", parent_tool_use_id="t1", agent_id="a1")
     killed, lost = running().calls("t1"), running().calls("t1")
     before = len(killed.writes)
@@ -93,7 +93,7 @@ def test_with_continue_it_is_handed_over_again_at_once() -> None:
     assert talk.last_end().origin == "user"
 
 
-def test_it_has_the_same_trace() -> None:
+def test_a_recovered_turn_has_the_same_trace() -> None:
     talk = Talk(on_disconnect="continue")
     talk.say()
     talk.restart()
@@ -153,7 +153,7 @@ def test_a_turn_that_was_stopped_before_it_was_dispatched_is_not_begun_again() -
         ("converge", "continue", False),
     ],
 )
-def test_what_was_wished_for_the_queue_holds_beside_the_rule_of_restarts(
+def test_the_users_choice_for_the_queue_holds_together_with_the_rule_of_restarts(
     on_disconnect: str, queue: str, goes_on: bool
 ) -> None:
     talk = running(on_disconnect=on_disconnect)
@@ -164,7 +164,7 @@ def test_what_was_wished_for_the_queue_holds_beside_the_rule_of_restarts(
     assert talk.status.queue_held is not goes_on
 
 
-def test_a_question_that_was_put_aside_while_the_turn_was_stopped_is_not_waited_for() -> None:
+def test_a_question_deferred_during_a_stop_is_cancelled_by_the_recovery() -> None:
     talk = asking()
     talk.answer()
     talk.stop()
@@ -194,7 +194,7 @@ def test_an_answer_that_the_agent_may_not_have_had_is_given_again() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_as_the_calls_result_where_the_agent_can() -> None:
+def test_the_recovered_answer_is_the_calls_result_if_the_agent_can() -> None:
     talk = asking(questions_survive=True)
     talk.answer("q1", "blue")
     talk.forget().restart()
@@ -222,7 +222,7 @@ def test_an_answer_whose_result_the_agent_may_not_have_written_down_is_given_aga
     assert talk.state.replies == []
 
 
-def test_an_answer_in_words_is_given_again_until_the_agent_goes_on() -> None:
+def test_an_answer_as_text_is_delivered_again_until_the_agent_goes_on() -> None:
     talk = suspended()
     talk.answer()
     assert talk.forget().restart().commands == ["resume q1=blue"]
@@ -248,7 +248,7 @@ def test_an_answer_that_was_to_wait_waits_on() -> None:
     assert talk.restart().state == before
 
 
-def test_a_queue_behind_a_suspended_turn_is_not_held_besides() -> None:
+def test_a_queue_after_a_suspended_turn_is_not_held_as_well() -> None:
     talk = suspended()
     talk.say("Next")
     assert not talk.restart().status.queue_held
@@ -276,7 +276,7 @@ def test_when_the_server_stops_nothing_is_started() -> None:
         ("deleted", "The conversation was deleted."),
     ],
 )
-def test_a_turn_that_was_ended_says_what_has_ended_it(reason: str, said: str) -> None:
+def test_a_turn_ended_by_recovery_names_the_cause(reason: str, said: str) -> None:
     talk = running().forget().restart(reason=reason, stopping=True)
     assert talk.told == [f"stopped: {reason}", f"turn 1 failed: {reason}"]
     assert talk.last_end().error == TurnError(reason, said)
@@ -296,7 +296,7 @@ def test_when_the_server_stops_an_answer_waits_for_its_return() -> None:
 
 @pytest.mark.parametrize("stopping", [True, False])
 @pytest.mark.parametrize("begun", [True, False])
-def test_what_waits_in_the_archive_is_held_until_a_person_asks_for_it(
+def test_the_queue_of_an_archived_conversation_is_held_until_a_person_continues_it(
     begun: bool, stopping: bool
 ) -> None:
     talk = Talk(on_disconnect="continue")
@@ -333,7 +333,7 @@ def test_an_answer_in_the_archive_waits_for_a_person() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_a_question_in_the_archive_can_be_answered_when_it_is_taken_back() -> None:
+def test_a_question_of_an_archived_conversation_can_be_answered_after_its_restore() -> None:
     talk = asking(on_disconnect="continue")
     talk.say("Next")
     talk.restart(archived=True).forget()
@@ -371,21 +371,21 @@ def test_a_second_recovery_changes_nothing(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_where_recovery_is_needed_it_does_something_and_elsewhere_nothing(place: str) -> None:
+def test_recovery_changes_a_state_exactly_if_needs_recovery_says_so(place: str) -> None:
     talk = PLACES[place]().forget()
     before = talk.state
     talk.restart()
     assert needs_recovery(before) is (talk.state != before)
 
 
-def test_a_queue_that_waits_for_nobody_needs_recovery() -> None:
+def test_a_queue_without_a_running_turn_needs_recovery() -> None:
     talk = running(on_disconnect="continue")
     talk.say("Next")
     talk.restart(stopping=True)
     assert needs_recovery(talk.state)
 
 
-def test_whatever_cannot_be_beside_a_suspended_turn_needs_recovery() -> None:
+def test_work_that_cannot_coexist_with_a_suspended_turn_needs_recovery() -> None:
     state = suspended().state
     assert not needs_recovery(state)
     (question,) = state.requests

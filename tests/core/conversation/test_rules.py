@@ -1,4 +1,4 @@
-"""Which rules people are offered, and that a rule of one user does not reach another."""
+"""Permission rules: which ones people are offered, and that a rule of one user does not reach another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_rules_that_become_the_same_are_offered_once() -> None:
 
 
 @pytest.mark.parametrize("is_owners", [True, False])
-def test_a_mode_that_not_anyone_may_choose_is_not_offered(is_owners: bool) -> None:
+def test_a_mode_for_the_owner_only_is_not_offered(is_owners: bool) -> None:
     modes = [
         {"type": "setMode", "mode": mode, "destination": "session"}
         for mode in ("acceptEdits", "bypassPermissions")
@@ -58,6 +58,6 @@ def test_typed_rules_are_offered_as_plain_values() -> None:
 
 
 @pytest.mark.parametrize("strange", [{"rule": "ls"}, "words", None, [1]])
-def test_what_names_no_destination_stays_as_it_is(strange: Any) -> None:
+def test_a_rule_without_a_destination_is_unchanged(strange: Any) -> None:
     assert for_session(strange) == strange
     assert offered_rules([strange], is_owners=False, modes=[]) == [strange]

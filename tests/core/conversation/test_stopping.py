@@ -1,4 +1,4 @@
-"""Stopping: it names its turn, always ends, and gives a receipt."""
+"""Stopping: a stop names its turn, always ends, and has a receipt."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended
-from tests.streams import FIXTURES
+from tests.core.conversation.helpers.driver import Talk, asking, at, refusal, running, suspended
+from tests.helpers.recorded_streams import FIXTURES
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.payloads import Process
 
 
 def stopping(**options: Any) -> Talk:
-    """A turn that was told to stop."""
+    """A turn that is being stopped."""
     talk = running(**options)
     talk.stop()
     return talk.forget()
@@ -45,7 +45,7 @@ def test_when_it_obeys_the_turn_ends_as_interrupted() -> None:
     assert ("interrupted", "ada") in talk.audited()
 
 
-def test_the_receipt_names_what_the_agent_ended_when_it_obeyed() -> None:
+def test_the_receipt_names_the_processes_that_the_agent_ended() -> None:
     talk = stopping().ends(interrupted=True, processes=[EndedProcess(41, "wget")])
     receipt = talk.frame(f.ConversationInterrupted)
     assert (receipt.acknowledged, receipt.forced) == (True, False)
@@ -60,7 +60,7 @@ def test_a_late_stop_does_not_end_the_next_turn() -> None:
     assert talk.status.running
 
 
-def test_a_late_stop_does_not_touch_what_waits() -> None:
+def test_a_late_stop_does_not_change_the_queue() -> None:
     talk = running().ends()
     talk.say()
     talk.say("Next")
@@ -91,7 +91,7 @@ def test_a_turn_that_the_agent_gave_no_sign_of_can_be_stopped() -> None:
     assert talk.told[-1] == "turn 1 interrupted"
 
 
-# --- what comes of it ---------------------------------------------------------------------------
+# --- results of a stop --------------------------------------------------------------------------
 
 
 def test_an_agent_that_does_not_obey_is_ended_by_force() -> None:
@@ -131,7 +131,7 @@ def test_a_turn_that_was_handed_over_while_the_old_one_was_killed_is_handed_over
     assert (talk.told, talk.commands) == ([], ["prompt 2: Next"])
 
 
-def test_an_answer_that_was_on_its_way_then_is_given_again() -> None:
+def test_an_answer_that_was_being_delivered_is_delivered_again() -> None:
     talk = suspended()
     talk.answer()
     talk.forget().lose_agent(forced=True)
@@ -145,7 +145,7 @@ def test_an_agent_that_is_killed_while_it_is_to_stop_has_not_obeyed() -> None:
     assert (receipt.acknowledged, receipt.forced) == (False, False)
 
 
-def test_a_turn_that_would_have_ended_anyway_was_stopped_all_the_same() -> None:
+def test_a_turn_that_ends_by_itself_after_a_stop_counts_as_stopped() -> None:
     talk = stopping().ends()
     assert talk.told == ["stopped: user", "turn 1 interrupted"]
     assert not talk.frame(f.ConversationInterrupted).acknowledged
@@ -166,7 +166,7 @@ def test_an_agent_that_dies_while_it_is_stopped_has_stopped() -> None:
 # --- while something is open --------------------------------------------------------------------
 
 
-def test_it_works_while_a_question_is_open() -> None:
+def test_a_stop_works_while_a_question_is_open() -> None:
     talk = asking()
     talk.stop()
     assert talk.told == ["q1 cancelled by ada"]
@@ -176,7 +176,7 @@ def test_it_works_while_a_question_is_open() -> None:
     assert refusal(lambda: talk.answer(ended="cancelled")) == "CONVERSATION_INTERRUPTED"
 
 
-def test_it_works_while_a_turn_is_suspended() -> None:
+def test_a_stop_works_while_a_turn_is_suspended() -> None:
     talk = suspended()
     assert talk.stop().outcome == "requested"
     assert talk.told == [
@@ -189,7 +189,7 @@ def test_it_works_while_a_turn_is_suspended() -> None:
     assert talk.status.state == "interrupted"
 
 
-def test_what_the_agent_withdraws_because_of_the_stop_was_cancelled_already() -> None:
+def test_a_request_withdrawn_because_of_the_stop_was_already_cancelled() -> None:
     talk = running().calls("t1").wants("p1", "t1")
     talk.stop()
     talk.forget().withdraws("p1").gets("t1", "rejected", is_error=True).ends(interrupted=True)
@@ -200,7 +200,7 @@ def test_what_the_agent_withdraws_because_of_the_stop_was_cancelled_already() ->
     ]
 
 
-def test_nobody_is_asked_for_the_sake_of_a_turn_that_is_being_stopped() -> None:
+def test_a_turn_that_is_being_stopped_asks_no_more() -> None:
     talk = stopping().calls("t1").wants("p1", "t1").asks("q1")
     assert talk.told == [
         "call t1",
@@ -221,7 +221,7 @@ def test_a_result_that_comes_after_ours_is_not_written() -> None:
     assert talk.gets("t1", "done after all").told == []
 
 
-def test_a_call_that_is_told_again_after_our_result_is_not_written() -> None:
+def test_a_call_that_is_repeated_after_its_added_result_is_not_written() -> None:
     talk = running().calls("t1")
     talk.stop()
     talk.ends(interrupted=True).forget()
@@ -232,7 +232,7 @@ def test_a_call_that_is_told_again_after_our_result_is_not_written() -> None:
 
 
 def stop_with(queue: Any) -> Talk:
-    """A turn with two messages behind it, stopped."""
+    """A stopped turn with two queued messages."""
     talk = running()
     talk.say("One")
     talk.say("Two")
@@ -245,14 +245,14 @@ def test_by_default_the_queue_is_held() -> None:
     assert (talk.queue, talk.status.queue_held, talk.commands) == (["One", "Two"], True, [])
 
 
-def test_it_may_go_on() -> None:
+def test_a_stop_may_let_the_queue_go_on() -> None:
     talk = stop_with("continue").ends(interrupted=True)
     assert (talk.queue, talk.status.queue_held) == (["Two"], False)
     assert talk.commands == ["prompt 2: One"]
     assert talk.frame(f.ConversationInterrupted).queue == "continue"
 
 
-def test_it_may_be_cleared() -> None:
+def test_a_stop_may_clear_the_queue() -> None:
     talk = stop_with("clear")
     assert talk.queue == []
     talk.ends(interrupted=True)
@@ -260,20 +260,20 @@ def test_it_may_be_cleared() -> None:
     assert talk.audited().count(("queue_remove", "ada")) == 2
 
 
-def test_where_nothing_waits_nothing_is_cleared() -> None:
+def test_an_empty_queue_is_not_cleared() -> None:
     talk = running()
     talk.stop(queue="clear")
     assert talk.ends(interrupted=True).audited().count(("queue_remove", "ada")) == 0
 
 
-def test_what_is_said_after_a_stop_was_not_meant_by_it() -> None:
+def test_messages_queued_after_a_stop_are_kept() -> None:
     talk = stop_with("clear")
     talk.say("Three")
     talk.ends(interrupted=True)
     assert talk.commands == ["prompt 2: Three"]
 
 
-def test_who_speaks_after_a_stop_lets_the_queue_go_on() -> None:
+def test_a_message_after_a_stop_lets_the_queue_go_on() -> None:
     talk = stop_with("hold")
     ack = talk.say("Three")
     assert ack.held
@@ -282,14 +282,14 @@ def test_who_speaks_after_a_stop_lets_the_queue_go_on() -> None:
     assert talk.frame(f.ConversationInterrupted).queue == "continue"
 
 
-def test_who_speaks_after_a_stop_with_nothing_waiting_finds_nothing_held() -> None:
+def test_a_message_after_a_stop_with_an_empty_queue_is_not_held() -> None:
     talk = stopping()
     assert not talk.say("Next").held
     assert talk.ends(interrupted=True).commands == ["prompt 2: Next"]
 
 
 @pytest.mark.parametrize(("queue", "left"), [("continue", ["Two"]), ("clear", [])])
-def test_the_last_stop_says_what_becomes_of_the_queue(queue: Any, left: list[str]) -> None:
+def test_the_last_stop_decides_about_the_queue(queue: Any, left: list[str]) -> None:
     talk = stop_with("hold")
     talk.stop(queue=queue)
     talk.ends(interrupted=True)
@@ -297,7 +297,7 @@ def test_the_last_stop_says_what_becomes_of_the_queue(queue: Any, left: list[str
     assert not talk.status.queue_held
 
 
-def test_a_stop_that_comes_too_late_holds_the_queue_all_the_same() -> None:
+def test_a_late_stop_still_holds_the_queue() -> None:
     talk = stop_with("hold").ends()
     assert talk.told == ["stopped: user", "turn 1 interrupted"]
     assert (talk.status.state, talk.status.queue_held) == ("interrupted", True)
@@ -310,7 +310,7 @@ def test_stopping_a_suspended_turn_lets_the_queue_go_on_if_that_was_wished() -> 
     assert talk.commands == ["prompt 2: Next"]
 
 
-def test_the_reasons_that_the_page_names_are_those_that_there_are() -> None:
+def test_the_page_names_all_reasons() -> None:
     """A question that was not answered in time is none of them: its turn fails."""
     ways = [
         stopping().ends(interrupted=True),

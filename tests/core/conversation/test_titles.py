@@ -1,10 +1,10 @@
-"""What a conversation is called, and by whom."""
+"""The title of a conversation."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.core.conversation.driver import whose
+from tests.core.conversation.helpers.driver import whose
 from turnwire.core import events as ev
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
@@ -17,13 +17,13 @@ def named(c: Conversation, title: str) -> Conversation:
 
 
 @pytest.mark.parametrize("by", [None, "agent"])
-def test_the_agent_knows_a_better_title_than_the_first_words(by: TitleBy | None) -> None:
+def test_the_agents_title_replaces_the_first_words(by: TitleBy | None) -> None:
     c = named(Conversation("c", title="hello, I want", title_by=by), " A  fine title\n")
     assert (c.title, c.title_by) == ("A fine title", "agent")
     assert c.head == 0, "the log does not tell of it"
 
 
-def test_what_a_person_called_it_stays() -> None:
+def test_a_title_given_by_a_person_stays() -> None:
     c, _ = step(Conversation("c", title="hello"), i.Renamed(at=1, title="Mine"))
     assert named(c, "A fine title").title == "Mine"
 

@@ -1,4 +1,4 @@
-"""The states: one table, and everything follows it."""
+"""The table of states and transitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_cause_is_used() -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_request_can_be_asked_in_every_state_and_then_somebody_is_waited_for(
+def test_a_request_can_be_asked_in_every_state_and_leads_to_waiting(
     state: RunState,
 ) -> None:
     assert TRANSITIONS[state]["request_opened"] == "waiting_input"
@@ -43,7 +43,7 @@ def test_after_a_bad_end_only_a_turn_or_a_request_changes_the_state(state: RunSt
 
 
 def test_the_documentation_shows_this_very_table() -> None:
-    page = (docs.ROOT / "docs" / "conversation.md").read_text()
+    page = (docs.ROOT / "docs" / "explanation" / "conversation.md").read_text()
     assert docs.diagram(TRANSITIONS) in page
     assert docs.grid(TRANSITIONS) in page
     assert "    waiting_input --> active: last_request_ended" in docs.diagram(TRANSITIONS)

@@ -1,4 +1,4 @@
-"""Turns: how they begin, what belongs to them, and how they end."""
+"""Turns: their beginning, their content, and their end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, Raw, structs
 
-from tests.core.conversation.driver import RESULT, Talk, asking, running, suspended, whose
+from tests.core.conversation.helpers.driver import RESULT, Talk, asking, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.content import FileContent, TextContent
@@ -36,7 +36,7 @@ def test_a_turn_has_its_trace_id_in_the_log_and_at_its_end() -> None:
     assert traces == {end.trace_id}
 
 
-def test_what_a_person_said_is_in_the_log_with_who_said_it() -> None:
+def test_a_message_of_a_person_is_logged_with_its_user() -> None:
     talk = Talk()
     talk.say("Hello", by="ada")
     said = talk.frame(f.UserMessage)
@@ -57,7 +57,7 @@ def test_a_message_may_be_a_file_alone() -> None:
         ev.AssistantMessage(*whose(), "msg", 0, [TextBlock("Hi", "completed")]),
     ],
 )
-def test_a_turn_runs_from_the_agents_first_sign_of_it(sign: Any) -> None:
+def test_a_turn_runs_from_its_first_event(sign: Any) -> None:
     talk = Talk()
     talk.say()
     assert talk.phase() == "starting"
@@ -75,7 +75,7 @@ def test_a_turn_runs_from_the_agents_first_sign_of_it(sign: Any) -> None:
         ev.MessageStarted(*whose("t0"), "msg"),
     ],
 )
-def test_news_and_the_words_of_sub_agents_are_no_sign_of_a_turn(news: Any) -> None:
+def test_notices_and_text_of_sub_agents_do_not_begin_a_turn(news: Any) -> None:
     talk = Talk()
     talk.say()
     talk.hear(news)
@@ -113,7 +113,7 @@ def test_work_of_the_agents_own_does_not_end_the_turn_that_it_was_handed_meanwhi
     ]
 
 
-def test_nothing_stays_open_of_the_agents_own_work() -> None:
+def test_the_agents_own_turn_leaves_nothing_open() -> None:
     talk = Talk()
     talk.say()
     talk.starts().calls("t1").asks("q1").forget().ends(origin="task-notification")
@@ -124,7 +124,7 @@ def test_nothing_stays_open_of_the_agents_own_work() -> None:
     ]
 
 
-def test_a_turn_that_waits_behind_the_agents_own_work_is_not_dispatched() -> None:
+def test_a_turn_that_waits_for_the_agents_own_work_is_not_dispatched() -> None:
     talk = Talk(on_disconnect="continue")
     talk.say()
     talk.starts().ends(origin="task-notification").forget().restart()
@@ -141,7 +141,7 @@ def test_an_agent_that_does_both_in_one_says_so_by_being_idle() -> None:
     assert talk.told[-1] == "turn 1 completed"
 
 
-def test_nothing_that_an_agent_does_ends_a_turn_that_it_was_not_handed() -> None:
+def test_no_event_of_an_agent_ends_a_turn_that_was_not_dispatched() -> None:
     talk = Talk()
     talk.say()
     talk.unsent = True
@@ -184,7 +184,7 @@ def test_a_turn_that_goes_on_in_a_process_of_its_own_ends_as_usual() -> None:
     assert talk.told[-1] == "turn 1 completed"
 
 
-def test_one_that_waits_for_its_answers_does_not_end_with_something_else() -> None:
+def test_a_turn_that_waits_for_answers_does_not_end_with_another_turn() -> None:
     talk = asking().ends(deferred_tool_use_id="q1")
     talk.answer()
     talk.starts().gets("q1", "blue").ends(origin="task-notification")
@@ -216,7 +216,7 @@ def test_a_turn_ends_without_figures_where_none_follow() -> None:
     assert talk.last_end().cost_usd is None
 
 
-def test_figures_that_were_promised_and_never_came_do_not_hold_up_what_follows() -> None:
+def test_announced_figures_that_never_came_do_not_delay_the_next_turn() -> None:
     talk = running()
     end = ev.TurnCompleted(*whose(), "end_turn")
     talk.do(talk_said(talk, end, last=False))
@@ -268,7 +268,7 @@ def test_figures_without_tokens_leave_those_that_are_known() -> None:
     assert talk.last_end().usage == Usage(10, 5, 2, 3)
 
 
-def test_tokens_that_nobody_counted_stay_unsaid() -> None:
+def test_unknown_token_counts_stay_none() -> None:
     talk = running().hear(ev.ResultSummary(*whose(), "success", False, usage=Usage(1)))
     talk.hear(
         ev.TurnCompleted(*whose()), ev.ResultSummary(*whose(), "success", False, usage=Usage(1))
@@ -283,7 +283,7 @@ def test_a_turn_that_fails_says_why_and_so_does_the_state() -> None:
     assert (talk.status.state, talk.status.reason) == ("error", "api_error")
 
 
-def test_a_turn_that_the_agent_itself_interrupted_is_told_so() -> None:
+def test_a_turn_that_the_agent_interrupted_is_reported_as_interrupted() -> None:
     talk = running().ends(interrupted=True)
     assert talk.told == ["stopped: agent", "turn 1 interrupted"]
     assert (talk.status.state, talk.status.reason) == ("interrupted", "agent")
@@ -326,7 +326,7 @@ def test_every_entry_names_its_turn_and_its_run() -> None:
     )
 
 
-def test_what_is_said_without_a_turn_belongs_to_none() -> None:
+def test_events_without_a_turn_belong_to_no_turn() -> None:
     talk = running().ends().forget()
     talk.news("compact_boundary").speaks("Late")
     assert talk.told == ["news: compact_boundary", "agent: Late"]
@@ -338,7 +338,7 @@ def test_an_entry_without_a_turn_has_a_run_that_no_turn_has() -> None:
     assert Talk().news("hello").log[-1].entry.run_id == "talk:"
 
 
-def test_a_sub_agent_that_speaks_before_any_turn_belongs_to_none() -> None:
+def test_events_of_a_sub_agent_before_any_turn_belong_to_no_turn() -> None:
     assert Talk().speaks("Hi", "t9").log[-1].turn_id is None
 
 
@@ -350,7 +350,7 @@ def test_the_agents_own_message_is_kept_with_its_first_entry() -> None:
 
 
 @pytest.mark.parametrize("origin", ["user", "replay", "interrupt"])
-def test_what_people_said_is_not_told_again_by_the_agent(origin: Any) -> None:
+def test_an_agents_echo_of_a_persons_message_is_not_logged(origin: Any) -> None:
     block = TextBlock("Hello", "completed")
     assert running().hear(ev.UserMessage(*whose(), [block], origin)).told == []
 
@@ -358,14 +358,14 @@ def test_what_people_said_is_not_told_again_by_the_agent(origin: Any) -> None:
 @pytest.mark.parametrize(
     ("origin", "voice"), [("synthetic", None), ("agent", "t1"), ("user", "t1"), ("agent", None)]
 )
-def test_what_the_agent_says_in_the_users_name_is_told(origin: Any, voice: str | None) -> None:
+def test_a_user_message_written_by_the_agent_is_logged(origin: Any, voice: str | None) -> None:
     block = TextBlock("Look around", "completed")
     talk = running().calls("t1", "Agent").forget()
     talk.hear(ev.UserMessage(*whose(voice), [block], origin))
     assert talk.told == ["user: Look around"]
 
 
-def test_the_agent_says_what_it_is() -> None:
+def test_the_description_of_the_agent_is_logged() -> None:
     talk = Talk().hear(ev.SessionInit(*whose(), "model-1", permission_mode="plan"))
     talk.hear(ev.SessionInit(*whose()))
     assert (talk.status.model, talk.status.permission_mode) == ("model-1", "plan")
@@ -374,13 +374,13 @@ def test_the_agent_says_what_it_is() -> None:
 INIT = ev.SessionInit(*whose(), "model-1", "/w", "default", ["Bash"], "1.0", UNSET, "as it is")
 
 
-def test_what_the_agent_is_goes_into_the_log_once() -> None:
+def test_an_unchanged_description_of_the_agent_is_logged_once() -> None:
     talk = Talk().hear(INIT)
     assert talk.told == ["news: init"]
     assert talk.hear(INIT).told == []
 
 
-def test_what_the_agent_is_goes_into_the_log_again_when_it_differs() -> None:
+def test_a_changed_description_of_the_agent_is_logged_again() -> None:
     talk = Talk().hear(INIT).forget()
     for digest in ("with another tool", "as it is"):
         talk.hear(structs.replace(INIT, digest=digest))
@@ -397,7 +397,7 @@ def test_what_the_agent_is_goes_into_the_log_again_when_it_differs() -> None:
         {"agent_version": "1.1"},
     ],
 )
-def test_an_agent_without_digests_is_known_by_what_it_says(changed: Any) -> None:
+def test_an_agent_without_digests_is_compared_by_its_description(changed: Any) -> None:
     plain = structs.replace(INIT, digest=None)
     talk = Talk().hear(plain).forget()
     assert talk.hear(structs.replace(plain, session_id="another")).told == []
@@ -411,7 +411,19 @@ def test_an_agent_that_does_not_go_on_as_was_chosen_says_so_in_the_log() -> None
     assert (talk.status.model, talk.status.permission_mode) == ("model-1", "default")
 
 
-def test_a_log_from_before_digests_has_what_the_agent_is_once_more() -> None:
+def test_events_of_an_agent_that_does_not_know_a_choice_yet_do_not_undo_it() -> None:
+    talk = Talk().hear(INIT)
+    talk.do(i.Chose(at=talk.now, model="model-2", permission_mode="plan"))
+    talk.choosing = True
+    changed = ev.PermissionModeChanged(*whose(), "status", permission_mode="acceptEdits")
+    talk.hear(INIT, changed)
+    assert (talk.status.model, talk.status.permission_mode) == ("model-2", "plan")
+    talk.choosing = False
+    talk.hear(changed)
+    assert talk.status.permission_mode == "acceptEdits"
+
+
+def test_a_log_without_digests_gets_the_description_once_more() -> None:
     talk = Talk().hear(INIT)
     talk.state = structs.replace(talk.state, init_digest=None)
     assert len(talk.forget().hear(INIT).told) == 1
@@ -421,7 +433,7 @@ def test_a_log_from_before_digests_has_what_the_agent_is_once_more() -> None:
 # --- the state ----------------------------------------------------------------------------------
 
 
-def test_while_a_request_is_open_the_state_says_so_even_if_words_still_flow() -> None:
+def test_the_state_is_waiting_while_a_request_is_open_even_during_text() -> None:
     talk = running().calls().wants().speaks()
     assert (talk.status.state, talk.status.running) == ("waiting_input", True)
 
@@ -444,5 +456,5 @@ def test_a_sub_agents_event_is_an_event_of_its_turn() -> None:
 
 
 def talk_said(talk: Talk, event: ev.NormalizedStreamEvent, *, last: bool) -> Any:
-    """One event by itself, and whether something else was ready with it."""
+    """Returns the input of one event; `last` says that no other event was ready with it."""
     return i.AgentSaid(at=talk.now, event=event, last=last)

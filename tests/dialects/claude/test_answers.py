@@ -1,4 +1,4 @@
-"""Answers to control requests, read by whoever asked."""
+"""Answers to control requests, as the host that asked reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.streams import BOTH_DIRECTIONS
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS
 from turnwire.dialects import claude
 from turnwire.dialects.claude import answers, control
 from turnwire.dialects.claude.answers import read_answer
@@ -34,7 +34,7 @@ def answer(request: type[msgspec.Struct], said: Any) -> Any:
     return read_answer(request, msgspec.Raw(json.dumps(said).encode()))
 
 
-def test_the_handshake_says_what_the_agent_offers() -> None:
+def test_the_handshake_lists_the_capabilities_of_the_agent() -> None:
     said = {
         "commands": [{"name": "compact", "argumentHint": "<focus>"}],
         "models": [{"value": "opus", "displayName": "Opus"}],
@@ -62,5 +62,5 @@ def test_a_hook_can_defer_a_tool() -> None:
     assert said.hook_specific_output.permission_decision == "defer"
 
 
-def test_a_request_nobody_answers_in_particular_has_no_answer() -> None:
+def test_a_request_without_a_specific_answer_has_none() -> None:
     assert read_answer(control.StopTask, msgspec.UNSET) == answers.NoAnswer()

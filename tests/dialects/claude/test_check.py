@@ -1,4 +1,4 @@
-"""Each rule of the protocol, broken alone; and the things that look broken but are not."""
+"""The check of Claude's stream: each rule broken alone, and valid streams that look broken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.streams import BOTH_DIRECTIONS, RECORDED, recorded
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS, RECORDED, recorded
 from turnwire.dialects.claude import decode, read
 from turnwire.dialects.claude.check import RULES, StreamCheck, StreamReport
 
@@ -102,12 +102,12 @@ def test_the_real_cli_breaks_no_rule(path: Path) -> None:
     assert (report.unknown, report.errors, report.unknown_kinds) == (0, 0, {})
 
 
-def test_there_are_recorded_streams() -> None:
+def test_recorded_streams_exist() -> None:
     assert len(RECORDED) > 30
     assert len(BOTH_DIRECTIONS) > 30
 
 
-def test_it_counts_what_is_in_a_stream() -> None:
+def test_the_check_counts_the_content_of_a_stream() -> None:
     report = check(*recorded("05_parallel"))
     assert (report.messages, report.blocks, report.tools) == (5, 8, 3)
     assert report.open_tools == []
@@ -149,7 +149,7 @@ def test_lines_of_the_host_are_counted_but_not_judged() -> None:
 # --- stream events ----------------------------------------------------------------------------
 
 
-def test_a_delta_for_a_block_that_never_started() -> None:
+def test_a_delta_for_an_unknown_block_is_a_violation() -> None:
     assert broken(start(), text_delta("x"), text_delta("y")) == [("block_not_started", 2)]
 
 
@@ -157,7 +157,7 @@ def test_a_stop_for_a_block_that_never_started() -> None:
     assert broken(start(), block_stop()) == [("block_not_started", 2)]
 
 
-def test_a_block_started_twice() -> None:
+def test_a_block_started_twice_is_a_violation() -> None:
     assert broken(start(), block_start(), block_start()) == [("block_started_twice", 3)]
 
 
@@ -180,16 +180,16 @@ def test_abandoned_blocks_may_stay_open() -> None:
 
 
 @pytest.mark.parametrize("named", [{}, {"api_message_id": "m1"}])
-def test_an_event_for_a_message_that_stopped(named: Frame) -> None:
+def test_an_event_for_a_stopped_message_is_a_violation(named: Frame) -> None:
     assert broken(start(), stop(), block_start(**named)) == [("message_stopped", 3)]
 
 
-def test_an_event_for_the_message_before_which_stopped() -> None:
+def test_an_event_for_an_earlier_stopped_message_is_a_violation() -> None:
     frames = start("m1"), stop(), start("m2"), block_start(api_message_id="m1")
     assert broken(*frames) == [("message_stopped", 4)]
 
 
-def test_an_abandoned_message_may_say_its_last_words_after_the_next_one_began() -> None:
+def test_an_abandoned_message_may_end_after_the_next_one_began() -> None:
     frames = start("m1"), block_start(), start("m2"), block_stop(api_message_id="m1")
     assert broken(*frames) == []
 
@@ -199,12 +199,12 @@ def test_a_message_that_starts_twice() -> None:
     assert broken(start(None), start(None)) == []
 
 
-def test_a_recording_that_begins_in_the_middle_of_a_message_is_told_once() -> None:
+def test_a_recording_that_begins_in_the_middle_of_a_message_is_reported_once() -> None:
     frames = text_delta("x"), text_delta("y"), block_stop(), block_start(1), block_stop(1), stop()
     assert broken(*frames) == [("message_not_started", 1)]
 
 
-def test_an_event_that_names_a_message_nobody_started() -> None:
+def test_an_event_of_an_unknown_message_is_a_violation() -> None:
     frames = start("m1"), stop(), block_start(api_message_id="m2")
     assert broken(*frames) == [("message_not_started", 3)]
 
@@ -236,14 +236,14 @@ def streamed(block: Frame, *pieces: Frame) -> list[Frame]:
     return [start(), block_start(0, block), *pieces]
 
 
-def test_a_finished_text_that_differs_from_what_was_streamed() -> None:
+def test_a_finished_text_that_differs_from_its_stream_is_a_violation() -> None:
     frames = [*streamed(TEXT, text_delta("Hel"), text_delta("lo"))]
     assert broken(*frames, said("Hello"), block_stop()) == []
     assert broken(*frames, said("Hallo"), block_stop()) == [("block_differs", 6)]
     assert broken(*frames, block_stop(), said("Hell")) == [("block_differs", 6)]
 
 
-def test_finished_thinking_that_differs_from_what_was_streamed() -> None:
+def test_finished_thinking_that_differs_from_its_stream_is_a_violation() -> None:
     frames = streamed(
         {"type": "thinking", "thinking": ""}, delta("thinking_delta", "thinking", "hm")
     )
@@ -253,7 +253,7 @@ def test_finished_thinking_that_differs_from_what_was_streamed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
-def test_a_finished_input_that_differs_as_a_value_from_what_was_streamed(kind: str) -> None:
+def test_a_finished_input_that_differs_from_its_stream_is_a_violation(kind: str) -> None:
     block = {"type": kind, "id": "t1", "name": "Bash", "input": {}}
     pieces = [
         delta("input_json_delta", "partial_json", '{"b": 1.0, '),
@@ -302,7 +302,7 @@ def test_blocks_of_one_kind_are_matched_in_their_order() -> None:
     assert check(start(), *first, *second, stop()).messages == 1
 
 
-def test_a_frame_without_an_id_belongs_to_the_message_that_is_there() -> None:
+def test_a_frame_without_an_id_belongs_to_the_open_message() -> None:
     frames = streamed(TEXT, text_delta("x"))
     assert broken(*frames, said("y", message_id=None), block_stop()) == [("block_differs", 5)]
 
@@ -387,7 +387,7 @@ def test_a_permission_request_proves_the_call_it_is_about() -> None:
     assert broken(INIT, said("hm"), asked, answer("t9")) == []
 
 
-def test_one_id_for_two_calls() -> None:
+def test_one_id_for_two_calls_is_a_violation() -> None:
     frames = INIT, said(call("t1", command="ls")), answer("t1")
     other_input = said(call("t1", command="rm"), message_id="m2")
     other_tool = said(call("t1", "Read", command="ls"))

@@ -1,4 +1,4 @@
-"""The form of an MCP server as a question, and the answer as the server wants to have it."""
+"""The form of an MCP server as a question, and the answer as the server expects it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def asked(request: Elicitation) -> list[Any]:
     return questions_of(asked_with(request))
 
 
-def test_one_field_is_one_question_and_its_name_a_header() -> None:
+def test_each_field_is_a_question_with_its_name_as_header() -> None:
     request = form(colour={"type": "string", "title": "Colour", "enum": ["red", "blue"]})
     [question] = asked(request)
     assert (question.id, question.question, question.header) == ("answer", "Please:", "Colour")
     assert [option.label for option in question.options] == ["red", "blue"]
     told = asked_with(request)
-    assert told["required"] is False, "whoever leaves it empty declines"
+    assert told["required"] is False, "an empty answer declines"
     assert told["metadata"]["elicitation"]["mcp_server"] == "colours"
     for answer in ("blue", {"answer": "blue"}, ["blue"]):
         assert answer_of(request, answer) == ElicitationAnswer("accept", {"colour": "blue"})
@@ -61,7 +61,7 @@ def test_several_fields_are_several_questions_in_their_order() -> None:
         ({"type": "string", "items": "none"}, "as it is", "as it is"),
     ],
 )
-def test_an_answer_becomes_what_its_field_wants(field: Any, given: Any, value: Any) -> None:
+def test_an_answer_gets_the_type_of_its_field(field: Any, given: Any, value: Any) -> None:
     assert answer_of(form(it=field), given).content == {"it": value}
 
 

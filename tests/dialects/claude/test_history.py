@@ -1,4 +1,4 @@
-"""Claude Code's own record of a session: its lines, its tree, and its sub-agents."""
+"""The history files of Claude Code: lines, branches, sub-agents."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def result(uuid: str, parent: str, number: int, call: str, **more: Any) -> Recor
         ([{"type": "tool_result", "tool_use_id": "c1"}], {}, "result"),
     ],
 )
-def test_what_stands_in_the_name_of_a_person_is_told_apart(
+def test_user_lines_that_no_person_wrote_are_recognized(
     content: Any, more: dict[str, Any], kind: str
 ) -> None:
     assert user("u1", content, **more).kind == kind
@@ -78,13 +78,13 @@ def test_what_stands_in_the_name_of_a_person_is_told_apart(
         ("<command-nothing>", "<command-nothing>"),
     ],
 )
-def test_a_command_is_what_a_person_has_typed(written: str, typed: str | None) -> None:
+def test_a_command_is_shown_as_the_person_typed_it(written: str, typed: str | None) -> None:
     record = user("u1", written)
     assert record.kind == "said"
     assert record.content == [TextContent(typed or "/review all of it")]
 
 
-def test_pictures_and_what_has_no_name_are_content_as_well() -> None:
+def test_pictures_and_unknown_content_are_kept_as_well() -> None:
     picture = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     by_file = {"type": "file", "file_id": "f1"}
     record = user(
@@ -103,7 +103,7 @@ def test_pictures_and_what_has_no_name_are_content_as_well() -> None:
     assert record.content[3].original_type == "new"
 
 
-def test_what_a_person_said_during_a_turn_is_not_lost() -> None:
+def test_a_message_during_a_turn_is_not_lost() -> None:
     def attached(attachment: Any) -> Record:
         return line("a1", type="attachment", attachment=attachment)
 
@@ -115,7 +115,7 @@ def test_what_a_person_said_during_a_turn_is_not_lost() -> None:
     assert attached({"type": "date"}).kind == "aside"
 
 
-def test_news_are_kept_and_bookkeeping_is_not() -> None:
+def test_notices_are_kept_and_bookkeeping_is_not() -> None:
     assert line("s1", type="system", subtype="compact_boundary").kind == "news"
     assert line("s1", type="system", subtype="turn_duration").kind == "aside"
     assert line("p1", type="progress").kind == "aside"
@@ -211,7 +211,7 @@ def test_a_summary_and_a_line_that_is_missing_break_no_branch() -> None:
     assert names(branch(circle)) == "u1 u2"
 
 
-def test_a_turn_ends_with_the_last_that_is_told_in_it() -> None:
+def test_a_turn_ends_with_its_last_line() -> None:
     snapshot = line("s", "m", 4, type="attachment", attachment={"type": "snapshot"})
     stop = {"content": "[Request interrupted by user]"}
     records = [
@@ -237,7 +237,7 @@ def agent_call(uuid: str, parent: str, number: int, call: str, prompt: str) -> R
     return line(uuid, parent, number, type="assistant", message=message)
 
 
-def test_sub_agents_are_found_by_what_is_written_down_told_or_asked() -> None:
+def test_sub_agents_are_found_by_their_file_their_result_or_their_prompt() -> None:
     records = [
         user("u1", "go", None, 1),
         agent_call("a1", "u1", 2, "c1", "one"),
@@ -260,11 +260,11 @@ def test_sub_agents_are_found_by_what_is_written_down_told_or_asked() -> None:
         "c2": "g1 h1",
         "c3": "x1 y1",
         "c4": "k1",
-        "z1": "z1",  # nobody knows whose it is
+        "z1": "z1",  # its call is unknown
     }
 
 
-def test_a_story_is_told_in_the_order_in_which_it_happened() -> None:
+def test_events_are_in_the_order_of_their_times() -> None:
     records = [
         user("u1", "go", None, 1),
         model("a1", "u1", 2, "c1"),
@@ -280,7 +280,7 @@ def test_a_story_is_told_in_the_order_in_which_it_happened() -> None:
         Voice([early, model("y1", "x1", 3, "c3"), model("y2", "y1", 30)], "c1"),
         Voice([user("z1", "?", None, 12), model("z2", "z1", 13, "c4")], "c2"),
         Voice([user("z3", "?", None, 14)], "c4"),
-        Voice([user("n1", "?", None, 5)], "nobody"),
+        Voice([user("n1", "?", None, 5)], "unknown"),
     ]
     told = story(records, branch(records), voices)
     assert names([record for record, _ in told]) == "u1 a1 x1 y1 d1 n1 r1 u3 y2"
@@ -300,7 +300,7 @@ def test_a_session_has_the_name_that_a_person_gave_it() -> None:
     assert title_of([], records) is None
 
 
-def test_a_sub_agent_that_is_told_of_before_its_caller_is_told_once() -> None:
+def test_a_sub_agent_that_precedes_its_caller_is_read_once() -> None:
     def voice(number: int, call: str, *calls: str) -> Voice:
         return Voice([Record(number, f"u{number}", None, "told", None, {}, calls=calls)], call)
 

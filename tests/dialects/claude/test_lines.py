@@ -1,4 +1,4 @@
-"""Reading Claude's lines: everything known is typed, everything else is kept."""
+"""Reading Claude's lines: known ones are typed, all others are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tests.streams import BOTH_DIRECTIONS, RECORDED
+from tests.helpers.recorded_streams import BOTH_DIRECTIONS, RECORDED
 from turnwire.core.blocks import UnknownBlock
 from turnwire.dialects import claude
 from turnwire.dialects.claude import Line, blocks, control, messages, stream, system
@@ -49,7 +49,7 @@ def bad(raw: bytes) -> BadLine:
         {"type": "user", "message": {"role": "user", "content": "hi"}},
     ],
 )
-def test_what_was_read_is_written_with_its_type(frame: dict[str, Any]) -> None:
+def test_a_line_that_was_read_is_written_with_its_type(frame: dict[str, Any]) -> None:
     line = read(frame)
     assert json.loads(claude.encode(line.message)) == frame
     assert claude.encode(line) == line.raw
@@ -76,7 +76,7 @@ def test_every_recorded_line_is_typed_and_kept(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BOTH_DIRECTIONS, ids=lambda path: path.stem)
-def test_what_a_host_writes_is_typed_and_can_be_written_again(path: Path) -> None:
+def test_lines_of_a_host_are_typed_and_can_be_written_again(path: Path) -> None:
     for raw in path.read_bytes().splitlines():
         recorded = json.loads(raw)
         if recorded["dir"] == "in":
@@ -87,7 +87,7 @@ def test_what_a_host_writes_is_typed_and_can_be_written_again(path: Path) -> Non
 
 
 def _without_nulls(value: Any) -> Any:
-    """A field that is null and one that is not there mean the same to the CLI."""
+    """Removes null fields: a null field and a missing one mean the same to the CLI."""
     if isinstance(value, dict):
         return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     return [_without_nulls(v) for v in value] if isinstance(value, list) else value
@@ -269,7 +269,7 @@ def test_an_unknown_block_is_kept_among_known_ones() -> None:
         ([{"type": "text", "text": 5}], [UnknownBlock("text", {"type": "text", "text": 5})]),
     ],
 )
-def test_odd_content_costs_nothing_of_what_is_beside_it(content: Any, kept: Any) -> None:
+def test_odd_content_does_not_affect_other_content(content: Any, kept: Any) -> None:
     line = read({"type": "user", "message": {"content": content}})
     assert isinstance(line.message, messages.UserMessage)
     assert line.message.message is not None
@@ -284,13 +284,13 @@ def test_a_delta_that_does_not_fit_is_kept_whole() -> None:
     )
 
 
-def test_a_message_whose_words_cannot_be_read_is_kept_as_unknown() -> None:
+def test_a_message_with_unreadable_content_is_kept_as_unknown() -> None:
     line = read({"type": "user", "message": "just text"})
     assert isinstance(line.message, messages.UnknownMessage)
     assert (line.message.original_type, line.unknown) == ("user", ("user",))
 
 
-def test_a_known_block_that_lacks_what_makes_it_one_is_kept_as_unknown() -> None:
+def test_a_known_block_without_its_required_fields_is_kept_as_unknown() -> None:
     broken = {"type": "tool_use", "input": {}}
     (block,) = message({"type": "assistant", "message": {"content": [broken]}}).message.content
     assert block == UnknownBlock("tool_use", broken)
@@ -435,7 +435,7 @@ def test_a_number_that_no_float_holds_leaves_the_message_unread_but_kept(
     assert line.message.reason is not None
 
 
-def test_of_duplicate_keys_the_last_one_counts() -> None:
+def test_the_last_of_duplicate_keys_counts() -> None:
     assert message(b'{"type":"user","uuid":"a","uuid":"b"}').uuid == "b"
     assert isinstance(message(b'{"type":"user","type":"keep_alive"}'), messages.KeepAlive)
 

@@ -1,4 +1,4 @@
-"""What system messages mean: a typed event where something follows from it, and else a plain one."""
+"""System messages of Claude: typed events where they have an effect, otherwise notices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from tests.streams import events_of
+from tests.helpers.recorded_streams import events_of
 from turnwire.core import events as ev
 
 
 def news(subtype: str, **data: Any) -> ev.SystemEvent:
-    """The event of one system message, which passes the message on as it is."""
+    """Returns the event of one system message, which contains the message unchanged."""
     [event] = events_of([{"type": "system", "subtype": subtype, **data}])
     assert isinstance(event, ev.SystemEvent)
     assert event.subtype == subtype
@@ -20,7 +20,7 @@ def news(subtype: str, **data: Any) -> ev.SystemEvent:
     return event
 
 
-def test_another_permission_mode() -> None:
+def test_a_change_of_the_permission_mode_is_typed() -> None:
     event = news("status", status=None, permissionMode="default")
     assert isinstance(event, ev.PermissionModeChanged)
     assert (event.permission_mode, event.ephemeral) == ("default", True)
@@ -30,13 +30,13 @@ def test_an_agent_that_has_nothing_left_to_do() -> None:
     assert isinstance(news("session_state_changed", state="idle"), ev.AgentIdle)
 
 
-def test_a_title() -> None:
+def test_a_title_is_typed() -> None:
     event = news("session_title_changed", title="Plans")
     assert isinstance(event, ev.TitleProposed)
     assert (event.title, event.ephemeral) == ("Plans", True)
 
 
-def test_all_background_tasks() -> None:
+def test_the_list_of_background_tasks_is_typed() -> None:
     task = {"task_id": "t1", "task_type": "local_agent", "description": "look around"}
     event = news("background_tasks_changed", tasks=[task])
     assert isinstance(event, ev.TasksListed)
@@ -77,7 +77,7 @@ def test_a_task_that_ends() -> None:
         ("hologram", {"beams": 3}),
     ],
 )
-def test_all_the_other_news_is_only_passed_on(subtype: str, data: dict[str, Any]) -> None:
+def test_all_other_notices_are_passed_on_unchanged(subtype: str, data: dict[str, Any]) -> None:
     assert type(news(subtype, **data)) is ev.SystemEvent
 
 
@@ -104,7 +104,7 @@ def test_a_turn_begins_by_itself_when_a_task_has_ended() -> None:
     ("kind", "origin"),
     [("human", None), ("user", None), ("task-notification", "task-notification")],
 )
-def test_the_end_of_a_turn_says_what_began_it_unless_that_was_a_person(
+def test_the_end_of_a_turn_names_its_origin_unless_that_was_a_person(
     kind: str, origin: str | None
 ) -> None:
     events = events_of([INIT, result("1", origin={"kind": kind})])

@@ -1,4 +1,4 @@
-"""The plan changes when a tool says it did, not when it is asked to."""
+"""The plan changes with the result of a tool, not with its call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude's blocks, unified."""
+"""Claude's blocks translated to unified blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bridge: every UI event as the RPC messages it means (RPC section 4)."""
+"""The bridge: UI events as RPC messages (RPC section 4)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ MODES: tuple[ToolProgressMode, ...] = get_args(ToolProgressMode)
 
 
 def feed(*events: UiStreamEvent, **options: Any) -> list[rpc.RpcMessage]:
-    """What a fresh bridge makes of these."""
+    """Returns the messages of a new bridge."""
     bridge = RpcBridge(**options)
     return [message for event in events for message in bridge.feed(event)]
 
 
 def wire(*events: UiStreamEvent, **options: Any) -> list[Any]:
-    """The same, as a reader of the wire sees it."""
+    """Returns the same messages as read from the wire."""
     return [json.loads(encode(message)) for message in feed(*events, **options)]
 
 
 def inner(*events: UiStreamEvent, **options: Any) -> list[rpc.RpcStreamEventData]:
-    """What the stream events carry; there must be nothing else."""
+    """Returns the events inside the stream events; other messages are an error."""
     carried = []
     for message in feed(*events, **options):
         assert isinstance(message, rpc.RpcStreamEvent)
@@ -65,7 +65,7 @@ ONE_OF_EACH: list[UiStreamEvent] = [
 ]
 
 
-def test_one_of_each_ui_event_is_tried_here() -> None:
+def test_each_ui_event_has_a_test() -> None:
     assert {type(event) for event in ONE_OF_EACH} == set(get_args(UiStreamEvent))
 
 
@@ -255,7 +255,7 @@ def test_an_error_is_an_error() -> None:
 OUTPUT = ui.UiToolProgress(*WHO, "msg_1", 2, "toolu_1", "3 passed\n", 1.5)
 
 
-def test_output_is_not_sent_unless_a_connection_asks_for_it() -> None:
+def test_output_is_sent_only_to_connections_that_ask_for_output() -> None:
     assert feed(OUTPUT) == []
     assert feed(OUTPUT, tool_progress="off") == []
 
@@ -290,14 +290,14 @@ def test_only_a_tools_output_names_its_tool_in_the_delta() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_a_sign_of_life_without_output_is_not_sent(
+def test_a_heartbeat_without_output_is_not_sent(
     mode: ToolProgressMode, nothing: str | None
 ) -> None:
     assert feed(ui.UiToolProgress(*WHO, "msg_1", 2, "t", nothing, 30.0), tool_progress=mode) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_output_of_a_tool_nobody_saw_start_has_no_block_to_go_to(
+def test_the_output_of_an_unknown_tool_has_no_block(
     mode: ToolProgressMode,
 ) -> None:
     assert feed(ui.UiToolProgress(*WHO, None, None, "t", "3 passed"), tool_progress=mode) == []
@@ -377,7 +377,7 @@ def test_a_tools_result_is_one_user_message_with_the_real_result_and_the_real_is
     ]
 
 
-def test_the_result_of_a_tool_nobody_saw_start_is_told_all_the_same() -> None:
+def test_the_result_of_an_unknown_tool_is_sent() -> None:
     assert feed(ui.UiToolComplete(*WHO, None, None, "toolu_1", "hi", False)) == [
         rpc.RpcUserMessage(
             rpc.RpcMessageContent([rpc.RpcToolResultBlock("toolu_1", "hi", False)]), "claude"
@@ -415,7 +415,7 @@ def test_the_end_of_a_message_is_two_frames() -> None:
     ]
 
 
-def test_the_end_of_a_message_is_two_frames_also_where_nothing_is_known_about_it() -> None:
+def test_the_end_of_a_message_is_two_frames_also_without_details() -> None:
     frames = wire(ui.UiMessageComplete(*WHO, "msg_1"))
     assert [frame["event"] for frame in frames] == [
         {"type": "message_delta", "delta": {"stop_reason": None}},
@@ -449,12 +449,12 @@ def test_system_messages_go_only_to_a_connection_that_asks_for_them() -> None:
     ]
 
 
-def test_a_system_message_without_data_does_not_mention_it() -> None:
+def test_a_system_message_without_data_omits_the_field() -> None:
     (message,) = wire(ui.UiSystemMessage(*WHO, "status", UNSET), system=True)
     assert "data" not in message
 
 
-# --- what every message has -------------------------------------------------------------------
+# --- fields of every message ------------------------------------------------------------------
 
 
 def test_every_message_names_the_provider() -> None:
@@ -465,7 +465,7 @@ def test_every_message_names_the_provider() -> None:
     assert message["provider"] == "codex"
 
 
-def test_nothing_mentions_a_sub_agent_where_the_agent_itself_speaks() -> None:
+def test_messages_of_the_agent_itself_name_no_sub_agent() -> None:
     for message in wire(*ONE_OF_EACH, system=True, tool_progress="output_delta"):
         assert "parent_tool_use_id" not in message
         assert "agent_id" not in message
@@ -488,7 +488,7 @@ def test_nothing_mentions_a_sub_agent_where_the_agent_itself_speaks() -> None:
         ui.UiUserMessage(*SUB, [], "agent"),
     ],
 )
-def test_a_sub_agents_words_name_it_and_the_tool_call_they_belong_to(event: UiStreamEvent) -> None:
+def test_messages_of_a_sub_agent_name_the_agent_and_its_call(event: UiStreamEvent) -> None:
     messages = wire(event, tool_progress="text_delta")
     assert {(m["parent_tool_use_id"], m["agent_id"]) for m in messages} == {SUB[2:]}
     assert {message["type"] for message in messages} < {"user", "assistant", "stream_event"}

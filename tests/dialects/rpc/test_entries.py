@@ -1,4 +1,4 @@
-"""Entries of the log as RPC messages: what other front ends show is what a v2 client shows."""
+"""Entries of the log as RPC messages: other front ends show the same as a v2 client."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.flow.test_views import PAUSES, sent, v2_view
-from tests.said import shown_in
-from tests.streams import RECORDED, events_of
+from tests.helpers.recorded_streams import RECORDED, events_of
+from tests.helpers.recorded_views import PAUSES, sent, v2_view
+from tests.helpers.shown_content import shown_in
 from turnwire.core import blocks as b
 from turnwire.core import happenings as h
 from turnwire.core.blocks import ContentBlock
@@ -89,10 +89,10 @@ def test_the_log_alone_shows_everything(path: Path) -> None:
     assert ends or path.stem == PAUSES
 
 
-# --- what was said ------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------
 
 
-def test_words_pictures_and_files_of_a_person() -> None:
+def test_text_pictures_and_files_of_a_person_are_sent() -> None:
     content: list[ContentBlock] = [
         b.TextBlock("Look", "completed"),
         b.ImageBlock("completed", "image/png", "aGk="),
@@ -113,13 +113,13 @@ def test_words_pictures_and_files_of_a_person() -> None:
     assert (again.isSynthetic, again.isReplay) == (None, True)
 
 
-def test_a_picture_that_is_kept_elsewhere_has_an_address() -> None:
+def test_a_picture_in_a_blob_has_an_address() -> None:
     picture = ImagePart(ImagePayload("image/png", blob=BlobRef("b-1", "image/png", 3)))
     [block] = told(with_part(picture, "user")).message.content
     assert block.source.url == "/api/blobs/b-1"
 
 
-def test_finished_blocks_have_their_place_and_their_voice() -> None:
+def test_finished_blocks_have_their_index_and_their_sub_agent() -> None:
     about = {"parent_tool_use_id": "t-0", "agent_id": "a", "model_id": "m-1", "aborted": True}
     message = told(said(b.TextBlock("Hi", "completed"), index=2, error="rate_limit", **about))
     body = r.RpcMessageContent([r.RpcTextBlock("Hi")], "m", "m-1", 2)
@@ -159,7 +159,7 @@ def test_tool_calls_and_questions_wait_for_their_result() -> None:
     ],
     ids=["no JSON", "too large"],
 )
-def test_arguments_that_are_not_there_are_told_as_text(payload: Any, text: str) -> None:
+def test_arguments_without_a_json_object_are_sent_as_text(payload: Any, text: str) -> None:
     block = block_in(with_part(ToolCallPart(payload)))
     assert block == r.RpcToolUseBlock("t-1", "Bash", "UNKNOWN", None, "in_progress", text)
 
@@ -176,7 +176,7 @@ def test_a_result_goes_to_its_call() -> None:
     assert block.content == "yes"
 
 
-# --- what happened ------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------
 
 ASKED = {
     "question_id": "q-1",
@@ -222,7 +222,7 @@ def test_a_question_is_a_call_unless_its_call_was_shown_before() -> None:
     ],
     ids=["news", "bare", "ours", "rewind", "event", "half an event", "no event"],
 )
-def test_what_happened_is_news(name: Any, given: Any, subtype: str, data: Any) -> None:
+def test_an_event_entry_is_a_system_message(name: Any, given: Any, subtype: str, data: Any) -> None:
     news = told(event_entry(name, "words", **AT, data=given))
     assert isinstance(news, r.RpcSystemMessage)
     assert (news.subtype, news.session_id, news.provider) == (subtype, "s-1", "demo")
@@ -230,7 +230,7 @@ def test_what_happened_is_news(name: Any, given: Any, subtype: str, data: Any) -
     assert found == data
 
 
-def test_an_entry_without_a_name_is_news_of_the_system() -> None:
+def test_an_entry_without_a_name_is_a_system_message() -> None:
     assert told(Message(AT["run_id"], "system", [], AT["timestamp"], {})).subtype == "system"
 
 
@@ -246,7 +246,7 @@ def result_of(*given: Any) -> r.RpcResultMessage:
     return result
 
 
-def test_the_agents_figures_are_told_with_what_is_kept() -> None:
+def test_the_agents_figures_are_merged_with_the_stored_ones() -> None:
     end = TurnEnd(False, False, "end_turn", usage=Usage(1), duration_ms=7)
     result = result_of(end, "demo", "s-1", FIGURES)
     assert (result.provider, result.session_id, result.num_turns) == ("demo", "s-2", 3)
@@ -254,7 +254,7 @@ def test_the_agents_figures_are_told_with_what_is_kept() -> None:
     assert (result.result, result.total_cost_usd) == ("Done.", 0.7)
 
 
-def test_without_figures_what_is_kept_is_told() -> None:
+def test_without_figures_the_stored_ones_are_sent() -> None:
     result = result_of(TurnEnd(False, False), "demo", "s-1")
     assert result == r.RpcResultMessage("success", 0, 0, False, 0, "s-1", "demo")
     end = TurnEnd(False, False, structured_output={"n": 3})
@@ -274,7 +274,7 @@ def test_a_turn_that_failed_says_why_first() -> None:
 @pytest.mark.parametrize(
     ("reason", "expected"), [(None, "aborted"), ("aborted_streaming", "aborted_streaming")]
 )
-def test_a_turn_that_was_stopped_says_so(reason: str | None, expected: str) -> None:
+def test_a_stopped_turn_is_marked_as_interrupted(reason: str | None, expected: str) -> None:
     figures = msgspec.structs.replace(FIGURES, terminal_reason=reason, errors=["stopped"])
     result = result_of(TurnEnd(False, True), "demo", "s-1", figures)
     assert (result.terminal_reason, result.errors) == (expected, ["stopped"])

@@ -1,4 +1,4 @@
-"""Frames of the RPC socket: what is written, and what is read strictly."""
+"""Frames of the RPC socket: writing, and strict reading."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_call_may_have_no_parameters(params: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_is_no_frame_is_refused_with_the_id_it_has(
+def test_an_invalid_frame_is_refused_with_its_id(
     value: Any, code: str, own_id: str | None, words: str
 ) -> None:
     told = refusal(value)
@@ -91,7 +91,7 @@ def test_a_connection_is_to_a_new_conversation_or_to_another(
     assert words in refusal({"id": "1", "method": "connect", "params": params})[2]
 
 
-def test_a_connection_to_either() -> None:
+def test_a_connect_may_create_or_join_a_conversation() -> None:
     for params in ({"model": "m"}, {"conversation": "c", "last_sequence": 3, "epoch": "e"}):
         assert isinstance(r.read_frame({"id": "1", "method": "connect", "params": params}), r.Call)
 
@@ -99,7 +99,7 @@ def test_a_connection_to_either() -> None:
 # --- replies --------------------------------------------------------------------------------------
 
 
-def test_a_reply_says_what_was_asked_for() -> None:
+def test_a_reply_contains_the_result_of_its_method() -> None:
     reply = r.read_frame({"id": "srv-1", "result": {"answer": "Blue"}})
     assert isinstance(reply, r.Reply)
     assert r.read_reply(reply, QUESTION) == m.QuestionReply("Blue")
@@ -109,7 +109,7 @@ def test_a_reply_says_what_was_asked_for() -> None:
     )
 
 
-def test_a_reply_may_be_that_nobody_can_answer() -> None:
+def test_a_reply_may_refuse_to_answer() -> None:
     assert r.read_frame({"id": "srv-1", "error": {"message": "no"}}) == r.Reply(
         "srv-1", failed=True
     )
@@ -136,7 +136,7 @@ def test_a_reply_that_does_not_fit_is_refused(
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_what_is_not_offered_is_named_as_it_was_called() -> None:
+def test_an_unknown_method_is_named_as_it_was_called() -> None:
     refused = Refused("NOT_SUPPORTED", id="1", type="session.set_model")
     error = r.error_of(refused, "setModel")
     assert (error.data, error.what_to_do) == ({"method": "setModel"}, r.WHAT_TO_DO["NOT_SUPPORTED"])
@@ -145,7 +145,7 @@ def test_what_is_not_offered_is_named_as_it_was_called() -> None:
     assert {*r.WHAT_TO_DO} <= {*ERRORS}
 
 
-def test_an_error_has_its_code_and_what_to_do() -> None:
+def test_an_error_has_its_code_and_advice() -> None:
     error = r.error_of(Refused("TURN_QUEUE_FULL", id="1", max_queue=16))
     assert (error.code, error.retryable, error.data) == ("TURN_QUEUE_FULL", True, {"max_queue": 16})
     assert error.what_to_do
@@ -159,7 +159,7 @@ def test_an_error_has_its_code_and_what_to_do() -> None:
         ((None, 2), {"turn_id": 2}),
     ],
 )
-def test_a_stream_frame_is_put_together_from_what_was_written_once(
+def test_a_stream_frame_is_built_from_bytes_written_once(
     beside: tuple[int | None, int | None], expected: dict[str, int]
 ) -> None:
     raw = r.stream_head('a"1') + b'{"type":"error"}' + r.stream_tail(*beside)

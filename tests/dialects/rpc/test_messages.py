@@ -1,4 +1,4 @@
-"""RPC messages: their types and tags, and how they are written and read."""
+"""RPC messages: their types and tags, writing and reading."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def written(message: rpc.RpcMessage | rpc.RpcBlock) -> Any:
 
 
 def stream(event: Any) -> dict[str, Any]:
-    """A stream event around what it carries."""
+    """Returns a stream event with this inner event."""
     return {
         "type": "stream_event",
         "uuid": "evt-abc12345-1",
@@ -57,7 +57,7 @@ def stream(event: Any) -> dict[str, Any]:
 
 
 def inner(wire: Any) -> rpc.RpcStreamEventData:
-    """What a stream event with this inside carries, after reading."""
+    """Returns the inner event of a stream event, after reading."""
     message = reading(stream(wire))
     assert isinstance(message, rpc.RpcStreamEvent)
     return message.event
@@ -79,7 +79,7 @@ def block_of(wire: Any) -> rpc.RpcBlock:
 # --- types and tags (RPC sections 1.1 to 1.3) -------------------------------------------------
 
 
-def test_there_are_five_kinds_of_messages_and_system_and_what_nobody_knows() -> None:
+def test_rpc_has_five_kinds_of_messages_besides_system_and_unknown() -> None:
     assert tags(rpc.RpcMessage) == {
         "user": rpc.RpcUserMessage,
         "assistant": rpc.RpcAssistantMessage,
@@ -91,7 +91,7 @@ def test_there_are_five_kinds_of_messages_and_system_and_what_nobody_knows() -> 
     }
 
 
-def test_there_are_six_stream_events_and_what_nobody_knows() -> None:
+def test_rpc_has_six_stream_events_besides_unknown() -> None:
     assert tags(rpc.RpcStreamEventData) == {
         "message_start": rpc.RpcMessageStartEvent,
         "content_block_start": rpc.RpcContentBlockStartEvent,
@@ -103,7 +103,7 @@ def test_there_are_six_stream_events_and_what_nobody_knows() -> None:
     }
 
 
-def test_there_are_three_deltas_and_output_and_what_nobody_knows() -> None:
+def test_rpc_has_three_deltas_besides_output_and_unknown() -> None:
     assert tags(rpc.RpcDelta) == {
         "text_delta": rpc.RpcTextDelta,
         "thinking_delta": rpc.RpcThinkingDelta,
@@ -113,7 +113,7 @@ def test_there_are_three_deltas_and_output_and_what_nobody_knows() -> None:
     }
 
 
-def test_these_are_the_blocks() -> None:
+def test_rpc_has_these_blocks() -> None:
     assert tags(rpc.RpcBlock) == {
         "text": rpc.RpcTextBlock,
         "thinking": rpc.RpcThinkingBlock,
@@ -134,7 +134,7 @@ def test_these_are_the_blocks() -> None:
 @pytest.mark.parametrize(
     "union", [rpc.RpcMessage, rpc.RpcStreamEventData, rpc.RpcDelta, rpc.RpcBlock]
 )
-def test_everything_is_told_apart_by_its_type(union: Any) -> None:
+def test_every_message_is_recognized_by_its_type(union: Any) -> None:
     assert {kind.__struct_config__.tag_field for kind in get_args(union)} == {"type"}
 
 
@@ -464,7 +464,7 @@ BLOCKS: list[dict[str, Any]] = [
 ]
 
 
-def test_one_of_every_block_is_among_these() -> None:
+def test_the_samples_contain_every_block() -> None:
     assert {block["type"] for block in BLOCKS} == set(tags(rpc.RpcBlock))
 
 
@@ -525,7 +525,7 @@ def test_a_message_only_beginning_may_lack_its_body_or_its_content() -> None:
         rpc.RpcStreamEvent("u", "s", rpc.RpcMessageStopEvent(), "claude"),
     ],
 )
-def test_the_agents_own_words_do_not_mention_a_parent(message: rpc.RpcMessage) -> None:
+def test_messages_of_the_agent_itself_have_no_parent(message: rpc.RpcMessage) -> None:
     assert "parent_tool_use_id" not in written(message)
 
 
@@ -550,7 +550,7 @@ def test_the_data_of_an_unknown_block_is_json_and_not_a_string_of_json() -> None
     assert sorted(block) == ["data", "originalType", "type"]
 
 
-def test_a_known_block_keeps_its_place_beside_an_unknown_one() -> None:
+def test_a_known_block_keeps_its_place_next_to_an_unknown_one() -> None:
     message = reading(user({"type": "text", "text": "a"}, {"type": "x"}, {"type": "y"}))
     assert message == rpc.RpcUserMessage(
         rpc.RpcMessageContent(
@@ -564,7 +564,7 @@ def test_a_known_block_keeps_its_place_beside_an_unknown_one() -> None:
     )
 
 
-def test_a_tool_call_in_the_models_own_spelling_is_unknown_and_not_half_read() -> None:
+def test_a_tool_call_in_the_models_own_spelling_is_unknown() -> None:
     native = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}}
     assert block_of(native) == UnknownBlock("tool_use", native)
 
@@ -597,7 +597,7 @@ def test_an_unknown_stream_event_is_kept() -> None:
     ("wire", "name"),
     [
         ({"type": "hologram", "beams": 3}, "hologram"),
-        ({"type": "user", "provider": "claude"}, "user"),  # without what it requires
+        ({"type": "user", "provider": "claude"}, "user"),  # without its required fields
         ({"type": "error", "message": "no provider"}, "error"),
         ({"type": "unknown", "mine": True}, "unknown"),
         ({"type": 7}, ""),
@@ -621,13 +621,13 @@ def test_an_optional_field_of_the_wrong_type_does_not_cost_the_message() -> None
     assert reading(wire) == rpc.RpcErrorMessage("no", "claude")
 
 
-# --- what is no message at all ----------------------------------------------------------------
+# --- invalid messages -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b"{", b"{'type': 'user'}", b"hello", b"\xff", b'{"a": "\xff"}']
 )
-def test_what_is_not_json_is_a_bad_line(raw: bytes) -> None:
+def test_invalid_json_is_a_bad_line(raw: bytes) -> None:
     with pytest.raises(BadLine) as caught:
         decode(raw)
     assert caught.value.raw == raw
@@ -665,6 +665,6 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
-def test_no_object_is_fatal_and_what_was_read_is_read_again_the_same(wire: dict[str, Any]) -> None:
+def test_any_object_is_read_and_read_again_unchanged(wire: dict[str, Any]) -> None:
     message = reading(wire)
     assert reading(written(message)) == message

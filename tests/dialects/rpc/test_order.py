@@ -1,4 +1,4 @@
-"""The full order of stream events (RPC section 1.4), for any blocks and any cutting into deltas."""
+"""The order of stream events (RPC section 1.4), for any blocks and any deltas."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ PLANS = st.lists(planned(), max_size=6)
 
 
 def block_at(plan: Planned, index: int, prefix: str, *, done: bool) -> ContentBlock:
-    """The block as it is at its start, or when it is done."""
+    """Returns the block at its start or at its end."""
     status = "completed" if done else "in_progress"
     text = plan.whole if done else ""
     if plan.kind == "text":
@@ -96,14 +96,14 @@ def streamed(
 
 
 def sent(events: list[NormalizedStreamEvent]) -> list[rpc.RpcMessage]:
-    """Everything that goes over the wire for these, read back on the other side."""
+    """Returns all messages of these events, read back from the wire."""
     adapter, bridge = UiStreamAdapter(), RpcBridge(stream_id="x")
     messages = [m for e in events for out in adapter.feed(e) for m in bridge.feed(out)]
     return [decode(encode(message)) for message in messages]
 
 
 def stream_events(messages: list[rpc.RpcMessage], parent: str | None = None) -> list[Any]:
-    """What one voice's stream events carry."""
+    """Returns the stream events of one sub-agent or of the agent."""
     return [
         message.event
         for message in messages
@@ -112,7 +112,7 @@ def stream_events(messages: list[rpc.RpcMessage], parent: str | None = None) -> 
 
 
 def check_order(events: list[Any], plans: list[Planned], message_id: str = "msg_1") -> None:
-    """One message, in the order of RPC section 1.4."""
+    """Checks one message against the order of RPC section 1.4."""
     rest = iter(events)
     start = next(rest)
     assert isinstance(start, rpc.RpcMessageStartEvent)
@@ -137,7 +137,7 @@ def check_order(events: list[Any], plans: list[Planned], message_id: str = "msg_
     assert list(rest) == []
 
 
-def test_the_full_order_of_a_message_with_several_blocks() -> None:
+def test_a_message_with_several_blocks_has_the_full_order() -> None:
     plans = [
         Planned("thinking", ["Hm", "."], "never"),
         Planned("text", ["Hel", "lo"], "before"),
@@ -176,7 +176,7 @@ def test_any_blocks_and_any_cutting_give_the_full_order(plans: list[Planned]) ->
 
 
 @given(PLANS)
-def test_the_index_is_the_blocks_real_place_and_never_a_constant(plans: list[Planned]) -> None:
+def test_the_index_is_the_real_index_of_the_block(plans: list[Planned]) -> None:
     events = stream_events(sent(list(streamed(plans))))
     begun = [e.index for e in events if isinstance(e, rpc.RpcContentBlockStartEvent)]
     ended = [e.index for e in events if isinstance(e, rpc.RpcContentBlockStopEvent)]
@@ -195,7 +195,7 @@ def test_each_message_counts_its_blocks_from_zero(
 
 
 @given(PLANS, PLANS, st.randoms(use_true_random=False))
-def test_mixed_voices_each_keep_the_full_order(
+def test_messages_of_mixed_sub_agents_each_keep_the_full_order(
     main: list[Planned], sub: list[Planned], random: Any
 ) -> None:
     queues = [list(streamed(main, "msg_1")), list(streamed(sub, "msg_2", SUB))]
@@ -214,7 +214,7 @@ def test_stream_events_are_numbered_without_a_gap(plans: list[Planned]) -> None:
     assert uuids == [f"evt-x-{n}" for n in range(1, len(uuids) + 1)]
 
 
-# --- and what a front end makes of it (RPC section 5) -----------------------------------------
+# --- the view of a front end (RPC section 5) --------------------------------------------------
 
 
 def shown(messages: list[rpc.RpcMessage]) -> list[list[BlockView]]:
@@ -228,7 +228,7 @@ def shown(messages: list[rpc.RpcMessage]) -> list[list[BlockView]]:
 
 
 def in_full(plans: list[Planned]) -> list[BlockView]:
-    """The same blocks, said at once by an agent that does not stream."""
+    """Returns the same blocks as an agent without streaming sends them."""
     blocks = [block_at(plan, i, "toolu_msg_1_", done=True) for i, plan in enumerate(plans)]
     contents = shown(sent([ev.AssistantMessage(*WHO, "msg_1", 0, blocks)]))
     return contents[0] if contents else []  # without a block there is nothing to show
@@ -240,7 +240,7 @@ def test_any_cutting_and_any_finished_blocks_in_between_show_the_same(plans: lis
 
 
 @given(PLANS)
-def test_what_is_shown_while_it_streams_is_the_beginning_of_what_is_shown_at_last(
+def test_the_view_during_a_stream_is_the_beginning_of_the_final_view(
     plans: list[Planned],
 ) -> None:
     transcript, last = Transcript(), in_full(plans)

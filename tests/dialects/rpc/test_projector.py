@@ -1,4 +1,4 @@
-"""A conversation in the words of RPC: written once, and the same live and from the log."""
+"""The RPC projector: written once, and the same live and from the log."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def spoke(*events: ev.NormalizedStreamEvent) -> h.AgentSpoke:
 
 
 def data_of(line: Line) -> Any:
-    """The message of a line, as it stands behind the id of a frame."""
+    """Returns the message of a line without the id of its frame."""
     return json.loads(b'{"data":' + line.written)
 
 
-def test_what_is_finished_has_its_number_and_its_turn() -> None:
+def test_a_finished_message_has_its_number_and_its_turn() -> None:
     entry = entry_of("assistant", [TextBlock("Hi", "completed")], **AT, message_id="m", index=0)
     [line] = projector().project([h.EntryAdded(5, entry, "trace")])
     assert (line.kind, line.number, line.turn_id, line.news) == ("whole", 5, 3, None)
@@ -47,7 +47,7 @@ def test_what_is_finished_has_its_number_and_its_turn() -> None:
     assert projector().project([h.EntryAdded(6, news, None)])[0].kind == "system"
 
 
-def test_what_grows_has_no_number_and_is_written_once() -> None:
+def test_a_partial_has_no_number_and_is_written_once() -> None:
     begun = ev.MessageStarted(*WHO, "m")
     block = ev.ContentStarted(*WHO, "m", 0, TextBlock("", "in_progress"))
     piece = ev.ContentDelta(*WHO, "m", 0, "text", "Hi")
@@ -59,7 +59,7 @@ def test_what_grows_has_no_number_and_is_written_once() -> None:
     assert uuids == ["evt-x-1", "evt-x-2", "evt-x-3"]
 
 
-def test_what_a_tool_prints_is_told_in_both_ways_for_those_who_want_one() -> None:
+def test_output_of_a_tool_is_sent_in_the_form_that_a_connection_asks_for() -> None:
     p = projector()
     call = ToolUseBlock("t-1", "Bash", "OTHER", None, "in_progress")
     p.project([spoke(ev.ContentStarted(*WHO, "m", 0, call))])
@@ -67,9 +67,9 @@ def test_what_a_tool_prints_is_told_in_both_ways_for_those_who_want_one() -> Non
     assert [line.kind for line in lines] == ["output_delta", "text_delta"]
 
 
-def test_news_that_nobody_keeps_are_system_messages() -> None:
+def test_transient_notices_are_system_messages() -> None:
     news = ev.SystemEvent(*WHO, "status", Raw(b'{"a":1}'), True)
-    kept = ev.SystemEvent(*WHO, "other", Raw(b"{}"))  # told from its entry
+    kept = ev.SystemEvent(*WHO, "other", Raw(b"{}"))  # published from its entry
     [line] = projector().project([spoke(news, kept)])
     assert (line.kind, line.number) == ("system", None)
     assert data_of(line)["data"] == {
@@ -81,7 +81,7 @@ def test_news_that_nobody_keeps_are_system_messages() -> None:
     }
 
 
-def test_the_end_of_a_turn_is_told_with_the_figures_that_came_with_it() -> None:
+def test_the_end_of_a_turn_is_sent_with_its_figures() -> None:
     p = projector()
     ended = h.TurnEnded(NOW, 3, "trace", TurnEnd(False, False, "end_turn"))
     figures = ev.ResultSummary(*WHO, "success", False, num_turns=4)
@@ -93,7 +93,7 @@ def test_the_end_of_a_turn_is_told_with_the_figures_that_came_with_it() -> None:
     assert data_of(again)["data"]["num_turns"] == 0, "the log does not have them"
 
 
-def test_the_state_is_a_system_message_and_news_for_each_connection() -> None:
+def test_the_state_is_a_system_message_and_a_notice_for_each_connection() -> None:
     changed = h.StateChanged(NOW, STATUS)
     told, news = projector().project([changed])
     assert (told.kind, data_of(told)["data"]["subtype"]) == ("system", "session_state")
@@ -101,7 +101,7 @@ def test_the_state_is_a_system_message_and_news_for_each_connection() -> None:
     assert (news.written, news.size) == (b"", 400)
 
 
-def test_a_turn_that_begins_is_news_for_each_connection() -> None:
+def test_the_start_of_a_turn_is_a_notice_for_each_connection() -> None:
     began = h.TurnBegan(NOW, 3, "trace", "user", "q-1")
     [line] = projector().project([began])
     assert line.news == began
@@ -124,7 +124,7 @@ def test_the_answer_to_connect_is_made_by_each_connection() -> None:
     assert line.news is opening
 
 
-def test_who_comes_gets_the_state_and_the_beginning_of_each_message_again() -> None:
+def test_a_new_client_gets_the_state_and_the_beginning_of_each_message() -> None:
     growing = Growing()
     growing.feed_all([ev.MessageStarted(*WHO, "m")], 3, "trace")
     lines = projector().present(h.Now(NOW, 5, STATUS, growing))

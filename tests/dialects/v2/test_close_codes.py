@@ -1,4 +1,4 @@
-"""Close codes: whether to come back can be told from the number alone."""
+"""Close codes: the number alone tells whether to reconnect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames as bytes: written once for all connections, read leniently, commands read strictly."""
+"""The codec: frames are written once for all connections and read leniently; commands are read strictly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from tests.test_schema import validator
+from tests.helpers.schema_validator import validator
 from turnwire.core.content import OtherContent, parts_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import ImagePart, TextPart
@@ -85,7 +85,7 @@ def test_a_frame_of_an_unknown_type_is_written_as_it_came() -> None:
     assert json.loads(encoded.replayed()) == UNKNOWN | {"sequence": None}
 
 
-def test_what_is_not_even_an_object_is_written_as_it_came_too() -> None:
+def test_an_unknown_payload_that_is_no_object_is_written_unchanged() -> None:
     assert codec.encode(f.UnknownFrame("", [1, 2])).replayed() == b"[1,2]"
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_event_in_a_replay_is_written_as_it_came(event: Any) -> None:
 # --- reading the server -------------------------------------------------------------------------
 
 
-def test_what_was_written_is_read_again_from_bytes_and_text() -> None:
+def test_written_frames_are_read_from_bytes_and_text() -> None:
     raw = WRITTEN % b"7"
     frame = codec.decode(raw)
     assert isinstance(frame, f.AssistantChunk)
@@ -211,7 +211,7 @@ def test_a_value_that_is_not_known_is_kept_as_it_came(
     ],
     ids=lambda value: repr(value[:30]),
 )
-def test_what_is_no_json_object_is_a_bad_line(raw: bytes | str, reason: str) -> None:
+def test_a_line_without_a_json_object_is_a_bad_line(raw: bytes | str, reason: str) -> None:
     with pytest.raises(BadLine) as caught:
         codec.decode(raw)
     assert caught.value.reason == reason
@@ -254,7 +254,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("raw", "code"), REFUSED, ids=[raw[:60] for raw, _ in REFUSED])
-def test_what_is_not_understood_is_refused(raw: str, code: str) -> None:
+def test_an_invalid_command_is_refused(raw: str, code: str) -> None:
     for given in (raw, raw.encode()):
         with pytest.raises(Refused) as caught:
             codec.decode_command(given)
@@ -347,7 +347,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "payload", "said"), WRONG, ids=[said for _, _, said in WRONG])
-def test_a_refusal_names_the_field_and_says_what_to_do(
+def test_a_refusal_names_the_field_and_gives_advice(
     kind: str, payload: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(Refused) as caught:
@@ -368,9 +368,7 @@ def test_a_refusal_names_the_field_and_says_what_to_do(
         ),
     ],
 )
-def test_a_control_is_one_that_there_is_with_what_it_needs(
-    payload: dict[str, Any], said: str
-) -> None:
+def test_a_control_must_be_known_and_complete(payload: dict[str, Any], said: str) -> None:
     frame = {"type": "session.control", "payload": payload}
     with pytest.raises(Refused) as caught:
         codec.read_command(frame)
@@ -388,7 +386,7 @@ def test_a_control_is_one_that_there_is_with_what_it_needs(
         ({"client_message_id": ""}, "`client_message_id`: Expected `str` of length >= 1"),
     ],
 )
-def test_what_stands_beside_the_payload_is_read_strictly_too(
+def test_the_fields_next_to_the_payload_are_read_strictly_too(
     fields: dict[str, Any], said: str
 ) -> None:
     frame = {"type": "session.heartbeat", **fields}
@@ -414,13 +412,13 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "payload"), RIGHT, ids=[str(payload) for _, payload in RIGHT])
-def test_what_is_right_is_read_and_written_the_same(kind: str, payload: dict[str, Any]) -> None:
+def test_valid_commands_are_read_and_written_unchanged(kind: str, payload: dict[str, Any]) -> None:
     frame = {"type": f"user.{kind}", "payload": payload}
     assert json.loads(msgspec.json.encode(codec.read_command(frame))) == frame
     assert validator("v2-client").is_valid(frame)
 
 
-def test_what_a_client_sent_is_what_the_log_keeps() -> None:
+def test_the_log_keeps_the_content_of_a_client_unchanged() -> None:
     items = words({"type": "text", "text": "Hi"}, {"type": "image", "blob": {"blob_id": "b-1"}})
     sent = codec.read_command({"type": "user.message", "payload": items})
     assert isinstance(sent, c.SendMessage)
@@ -448,7 +446,7 @@ def test_a_refusal_names_the_frame_that_it_refuses() -> None:
     assert caught.value.data == {"client_message_id": None}
 
 
-def test_a_frame_is_what_stands_before_and_behind_its_number() -> None:
+def test_a_frame_is_the_bytes_before_and_after_its_number() -> None:
     encoded = codec.encode(CHUNK)
     assert encoded.at(7) == encoded.head + b"7" + encoded.tail
     assert encoded.head.endswith(b'"sequence":')

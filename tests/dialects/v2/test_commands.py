@@ -17,7 +17,7 @@ from turnwire.dialects.v2.commands import QueueChange
         (("resume", "q1"), "`queue_id` is not for resume: leave it out"),
     ],
 )
-def test_a_change_of_the_queue_that_cannot_be_is_refused_with_what_to_do(
+def test_an_invalid_change_of_the_queue_is_refused_with_advice(
     given: tuple[Any, ...], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):

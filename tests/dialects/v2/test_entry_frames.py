@@ -1,4 +1,4 @@
-"""Each kind of log entry, and the one frame that tells it."""
+"""Each kind of log entry and its frame."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tests.model_events import any_event, without_stream_events
-from tests.streams import RECORDED, events_of
+from tests.helpers.recorded_streams import RECORDED, events_of
+from tests.helpers.sample_events import any_event, without_stream_events
 from turnwire.core import message as m
 from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
@@ -41,7 +41,7 @@ def entry(role: m.Role, *parts: m.MessagePart, **meta: Any) -> Message:
 
 
 def block(part: m.MessagePart, **meta: Any) -> dict[str, Any]:
-    """The payload of a model's block, without what every block has."""
+    """Returns the payload of a model's block, without the common fields."""
     payload = told(entry("assistant", part, messageId="msg_1", index=2, **meta))["payload"]
     assert payload.pop("message_id") == "msg_1"
     assert payload.pop("index") == 2
@@ -51,7 +51,7 @@ def block(part: m.MessagePart, **meta: Any) -> dict[str, Any]:
     return found
 
 
-# --- what was said --------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------
 
 
 def test_a_frame_says_where_it_belongs() -> None:
@@ -71,7 +71,7 @@ def test_an_entry_outside_of_turns() -> None:
     assert (frame.turn_id, frame.trace_id) == (None, None)
 
 
-def test_user_input_with_all_that_is_known_of_it() -> None:
+def test_user_input_has_all_known_fields() -> None:
     words = entry(
         "user",
         m.TextPart(m.TextPayload("See")),
@@ -93,7 +93,7 @@ def test_user_input_with_all_that_is_known_of_it() -> None:
     }
 
 
-def test_words_to_a_sub_agent() -> None:
+def test_a_prompt_of_a_sub_agent_names_its_call() -> None:
     words = entry(
         "user",
         m.TextPart(m.TextPayload("Look")),
@@ -110,11 +110,11 @@ def test_words_to_a_sub_agent() -> None:
     }
 
 
-def test_an_origin_that_nobody_knows_is_a_persons() -> None:
+def test_an_unknown_origin_counts_as_a_person() -> None:
     assert "origin" not in told(entry("user", origin="oracle"))["payload"]
 
 
-def test_text() -> None:
+def test_a_text_entry_is_a_frame_of_finished_text() -> None:
     part = m.TextPart(m.TextPayload("Hi", [{"url": "x"}], REF))
     frame = told(entry("assistant", part, messageId="msg_1", index=2))
     assert frame["type"] == "assistant.chunk"
@@ -130,7 +130,7 @@ def test_text() -> None:
     }
 
 
-def test_what_a_sub_agent_says() -> None:
+def test_text_of_a_sub_agent_names_its_call() -> None:
     whose = {"parentToolUseId": "toolu_task", "agentId": "agent-7"}
     assert block(m.TextPart(m.TextPayload("Hi")), **whose) == {
         "block_id": "msg_1:2",
@@ -140,7 +140,7 @@ def test_what_a_sub_agent_says() -> None:
     }
 
 
-def test_thinking() -> None:
+def test_a_thinking_entry_is_a_frame_of_finished_thinking() -> None:
     part = m.ThinkingPart(m.ThinkingPayload("hm", "sig", "xyz", REF))
     assert told(entry("assistant", part))["type"] == "assistant.thinking"
     assert block(part, modelId="claude-x", aborted=True) == {
@@ -169,7 +169,7 @@ def test_a_tool_call() -> None:
     }
 
 
-def test_a_tool_call_without_arguments_says_so() -> None:
+def test_a_tool_call_without_arguments_has_an_empty_input() -> None:
     assert block(m.ToolCallPart(m.ToolCallPayload("toolu_1", "Ls", {})))["input"] == {}
 
 
@@ -194,7 +194,7 @@ def test_arguments_that_are_not_here_are_not_empty(
     }
 
 
-def test_a_block_of_another_kind() -> None:
+def test_a_block_of_another_kind_is_sent_as_such() -> None:
     kept = {"type": "error", "message": "no", "status": "failed"}
     frame = told(
         entry("assistant", messageId="msg_1", index=2, blocks=[{"position": 0, "block": kept}])
@@ -210,14 +210,14 @@ def test_a_block_of_another_kind() -> None:
     }
 
 
-def test_a_large_block_of_another_kind() -> None:
+def test_a_large_block_of_another_kind_is_sent_with_its_blob() -> None:
     ref = {"blobId": "b-1", "mimeType": "text/plain", "size": 70000}
     payload = told(entry("assistant", blocks=[{"position": 0, "blob": ref}]))["payload"]
     assert payload["blob"] == BLOB
     assert "block" not in payload
 
 
-def test_a_part_of_a_newer_version() -> None:
+def test_a_part_of_a_newer_version_is_sent_unchanged() -> None:
     part = m.UnknownPart("hologram", {"kind": "hologram", "beams": 3})
     for role in ("assistant", "tool"):
         frame = told(entry(role, part))
@@ -247,7 +247,7 @@ def test_an_entry_that_is_a_whole_message_is_kept_whole() -> None:
 
 
 @pytest.mark.parametrize("content", ["buy milk", {"rows": 3}, {"blocks": [1]}])
-def test_a_tool_result_is_what_the_tool_gave(content: Any) -> None:
+def test_a_tool_result_has_the_tools_content(content: Any) -> None:
     part = m.ToolResultPart(m.ToolResultPayload("toolu_1", False, content))
     frame = told(entry("tool", part))
     assert frame["type"] == "assistant.tool_result"
@@ -259,7 +259,7 @@ def test_a_tool_result_is_what_the_tool_gave(content: Any) -> None:
     }
 
 
-def test_a_tool_result_with_everything() -> None:
+def test_a_tool_result_has_all_fields() -> None:
     parts: list[m.MessagePart] = [
         m.TextPart(m.TextPayload("one")),
         m.ImagePart(m.ImagePayload("image/png", "aGk=")),
@@ -309,7 +309,7 @@ def question(arguments: dict[str, Any], **meta: Any) -> dict[str, Any]:
         ("AskUserQuestion", False, "assistant.tool_call"),
     ],
 )
-def test_a_call_is_a_question_if_it_says_so(tool: str, asks: bool, type_: str) -> None:
+def test_a_call_that_is_marked_as_a_question_is_one(tool: str, asks: bool, type_: str) -> None:
     call = m.ToolCallPayload("toolu_1", tool, ASKED, asks=asks)
     assert told(entry("assistant", m.ToolCallPart(call)))["type"] == type_
 
@@ -343,7 +343,7 @@ def test_a_call_that_asks_a_person_is_a_question() -> None:
     }
 
 
-def test_what_is_known_about_a_question_stands_in_the_entry() -> None:
+def test_the_details_of_a_question_are_in_its_entry() -> None:
     known = {
         "required": False,
         "metadata": {"urgent": True},
@@ -356,7 +356,7 @@ def test_what_is_known_about_a_question_stands_in_the_entry() -> None:
     assert question(ASKED, data="odd")["required"] is True
 
 
-def test_a_question_without_a_question() -> None:
+def test_a_question_without_its_text_is_sent() -> None:
     payload = question({"questions": []})
     assert (payload["question"], payload["options"], payload["questions"]) == ("", [], [])
 
@@ -404,7 +404,7 @@ def test_a_turn_was_stopped() -> None:
     assert frame["payload"] == {**data, "message_sequence": 7}
 
 
-def test_files_were_put_back() -> None:
+def test_restored_files_are_listed() -> None:
     frame = event("rewind", "Two files put back", {"files": ["a", "b"]})
     assert frame["type"] == "session.system_event"
     assert frame["payload"] == {
@@ -415,7 +415,7 @@ def test_files_were_put_back() -> None:
     }
 
 
-def test_news_about_the_session() -> None:
+def test_a_notice_about_the_session_is_sent_with_its_data() -> None:
     data = {"subtype": "compact_boundary", "data": {"uuid": "u-1"}}
     frame = event("system", "Compact boundary", data, provider="claude")
     assert frame["type"] == "session.system_event"
@@ -428,17 +428,17 @@ def test_news_about_the_session() -> None:
     }
 
 
-def test_news_with_more_than_the_agents_own_message_keeps_all_of_it() -> None:
+def test_a_notice_with_more_fields_keeps_all_of_them() -> None:
     data = {"subtype": "unknown", "originalType": "hologram", "data": {"beams": 3}}
     assert event("system", "Unknown event", data)["payload"]["data"] == data
 
 
-def test_news_without_particulars() -> None:
+def test_a_notice_without_data_is_sent() -> None:
     payload = event("system", "", {"subtype": "status"})["payload"]
     assert payload == {"subtype": "status", "message_sequence": 7}
 
 
-def test_a_system_entry_of_somebody_else_is_news() -> None:
+def test_a_system_entry_of_another_program_is_a_notice() -> None:
     part = m.TextPart(m.TextPayload("Be kind."))
     thought = m.ThinkingPart(m.ThinkingPayload("hm"))
     assert told(entry("system", part, thought))["payload"] == {
@@ -449,7 +449,7 @@ def test_a_system_entry_of_somebody_else_is_news() -> None:
 
 
 @pytest.mark.parametrize("data", [{"reason_missing": 1}, "odd"])
-def test_an_event_that_lacks_what_it_needs_is_news_and_nothing_is_lost(data: Any) -> None:
+def test_an_event_without_its_required_fields_is_a_notice_and_keeps_its_data(data: Any) -> None:
     frame = event("interrupted", "Stopped", data)
     assert frame["type"] == "session.system_event"
     assert frame["payload"]["subtype"] == "interrupted"
@@ -460,7 +460,7 @@ def test_an_event_that_lacks_what_it_needs_is_news_and_nothing_is_lost(data: Any
 
 
 def assert_the_log_changes_nothing(events: Iterable[NormalizedStreamEvent]) -> None:
-    """What is told at once is what the log tells later: written, read, and made a frame."""
+    """Checks that the live frame equals the frame of the stored and reread entry."""
     stream = EntryStream()
     entries = [
         entry for event in events for entry in stream.feed(event, run_id="conv-1:3", now=NOW)

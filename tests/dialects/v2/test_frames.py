@@ -1,4 +1,4 @@
-"""What every frame can tell of itself."""
+"""Properties of every frame."""
 
 from __future__ import annotations
 

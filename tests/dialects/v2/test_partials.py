@@ -1,4 +1,4 @@
-"""What grows, piece by piece: frames that nobody has to keep."""
+"""Partials: frames of growing blocks, which are not durable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tests.dialects.v2.partials import Partials
-from tests.model_events import SUB, WHO, any_event, begins, call, completed, discarded, piece
-from turnwire.core import events as ev
-from turnwire.core.blocks import (
-    ErrorBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
+from tests.dialects.v2.helpers.partial_frames import Partials
+from tests.helpers.sample_events import (
+    SUB,
+    WHO,
+    any_event,
+    begins,
+    call,
+    completed,
+    discarded,
+    piece,
 )
+from turnwire.core import events as ev
+from turnwire.core.blocks import ErrorBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.partials import Partial
 from turnwire.dialects.v2 import codec
@@ -44,12 +47,12 @@ class Growing:
         self.partials = Partials("conv-1")
 
     def feed(self, *events: NormalizedStreamEvent) -> list[dict[str, Any]]:
-        """Each event by itself."""
+        """Feeds the events one by one."""
         frames = [f for e in events for f in self.partials.feed(e, 3, TRACE, NOW)]
         return [frame["payload"] for frame in on_the_wire(frames)]
 
     def together(self, *events: NormalizedStreamEvent) -> list[dict[str, Any]]:
-        """All of them at once."""
+        """Feeds all events at once."""
         frames = self.partials.feed_all(events, 3, TRACE, NOW)
         return [frame["payload"] for frame in on_the_wire(frames)]
 
@@ -101,7 +104,7 @@ def test_pieces_of_a_block_are_counted() -> None:
     ]
 
 
-def test_what_grows_is_known_as_far_as_it_has_grown() -> None:
+def test_the_snapshot_has_the_text_so_far() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi ", "there"), begins(1, THINKING))
     found = [
@@ -119,7 +122,7 @@ def test_thinking_is_a_frame_of_its_own_type() -> None:
     assert frame["payload"]["text"] == "hm"
 
 
-def test_what_a_block_begins_with_is_its_first_piece() -> None:
+def test_the_initial_text_of_a_block_is_its_first_partial() -> None:
     growing = Growing()
     found = growing.feed(
         begins(0, TextBlock("Hi ", "in_progress")),
@@ -143,7 +146,7 @@ def test_a_sub_agent_is_named_and_keeps_its_turn() -> None:
     assert frame["payload"]["agent_id"] == "agent-7"
 
 
-def test_pieces_that_are_there_together_are_joined() -> None:
+def test_adjacent_partials_are_joined() -> None:
     growing = Growing()
     found = growing.together(
         begins(0, TEXT),
@@ -234,7 +237,7 @@ def test_a_block_that_was_finished_before_it_began_does_not_begin() -> None:
     assert growing.feed(begins(0, TEXT), piece(0, "a")) == []
 
 
-def test_what_was_growing_in_a_discarded_message_is_void() -> None:
+def test_growing_blocks_of_a_discarded_message_are_void() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), begins(1, call("toolu_1")), begins(2, TEXT), begins(3, TEXT))
     growing.feed(piece(0, "a"), piece(2, "b"))  # of the last one nothing has been seen
@@ -245,12 +248,12 @@ def test_what_was_growing_in_a_discarded_message_is_void() -> None:
     assert growing.feed(piece(1, "x", "tool_input"), begins(4, TEXT), discarded(0)) == []
 
 
-def test_nothing_is_said_of_a_message_that_showed_nothing() -> None:
+def test_no_frame_is_sent_for_an_empty_discarded_message() -> None:
     growing = Growing()
     assert growing.feed(discarded(0)) == []
 
 
-def test_a_block_that_its_message_leaves_behind_is_void() -> None:
+def test_an_unfinished_block_of_a_finished_message_is_void() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), piece(0, "a"))
     assert growing.feed(completed()) == [{"block_ids": ["msg_1:0"], "reason": "abandoned"}]
@@ -274,7 +277,7 @@ def test_only_so_many_messages_are_remembered() -> None:
 # --- saving -----------------------------------------------------------------------------------
 
 
-def test_only_what_is_new_is_taken_to_be_saved() -> None:
+def test_only_new_text_is_saved() -> None:
     growing = Growing()
     partials = growing.partials
     growing.feed(
@@ -293,7 +296,7 @@ def test_only_what_is_new_is_taken_to_be_saved() -> None:
     assert partials.growing.take_unsaved(100) == [Partial("msg_1", 1, "text", "bc", 1, 1, *who)]
 
 
-def test_no_more_is_taken_than_is_wanted_at_once() -> None:
+def test_at_most_the_requested_amount_is_saved_at_once() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Once ", "upon ", "a time"), begins(1, TEXT))
     growing.feed(*pieces("the end", index=1))
@@ -307,7 +310,7 @@ def test_no_more_is_taken_than_is_wanted_at_once() -> None:
     ]
 
 
-def test_what_could_not_be_saved_is_taken_again() -> None:
+def test_text_that_could_not_be_saved_is_saved_again() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi "))
     first = growing.partials.growing.take_unsaved(100)
@@ -318,7 +321,7 @@ def test_what_could_not_be_saved_is_taken_again() -> None:
     assert (again.start, again.text) == (0, "Hi there")
 
 
-def test_half_a_tool_call_is_not_saved() -> None:
+def test_an_incomplete_tool_call_is_not_saved() -> None:
     growing = Growing()
     growing.feed(begins(0, call("toolu_1")), *pieces('{"a"', kind="tool_input"))
     assert growing.partials.growing.unsaved_length() == 0
@@ -330,7 +333,7 @@ def test_half_a_tool_call_is_not_saved() -> None:
     assert text.partial == Partial("msg_1", 1, "text", "Hi", provider=WHO[0])
 
 
-def test_a_partial_says_who_speaks_and_by_which_model() -> None:
+def test_a_partial_names_its_sub_agent_and_its_model() -> None:
     growing = Growing()
     growing.feed(ev.MessageStarted(*WHO, "msg_1", "opus"), begins(0, TEXT), *pieces("Hi"))
     [saved] = growing.partials.growing.take_unsaved(100)
@@ -401,7 +404,7 @@ def test_a_message_in_which_something_grows_is_not_forgotten() -> None:
     assert len(partials.snapshots("now")) == 301
 
 
-def test_what_a_tool_prints() -> None:
+def test_output_of_a_tool_is_a_partial() -> None:
     growing = Growing()
     printed = [ev.ContentDelta(*WHO, "msg_1", 0, "tool_output", t, "toolu_1") for t in "ab"]
     assert growing.together(*printed) == [{"tool_use_id": "toolu_1", "output": "ab"}]
@@ -426,7 +429,7 @@ def test_a_tool_still_runs() -> None:
     }
 
 
-def test_news_of_the_moment() -> None:
+def test_a_transient_notice_is_sent_without_a_number() -> None:
     partials = Partials("conv-1")
     news = ev.SystemEvent(*WHO, "status", Raw(b'{"status":"requesting"}'), True)
     (frame,) = on_the_wire(partials.feed(news, None, None, NOW))
@@ -442,7 +445,7 @@ def test_news_of_the_moment() -> None:
     assert "data" not in frame["payload"]
 
 
-def test_news_that_is_kept_is_told_from_the_log() -> None:
+def test_a_durable_notice_is_sent_from_the_log() -> None:
     growing = Growing()
     assert growing.feed(ev.SystemEvent(*WHO, "compact_boundary"), ev.TurnStarted(*WHO)) == []
     assert growing.together(ev.TurnStarted(*WHO)) == []
@@ -451,7 +454,7 @@ def test_news_that_is_kept_is_told_from_the_log() -> None:
 # --- snapshots --------------------------------------------------------------------------------
 
 
-def test_a_snapshot_is_all_so_far() -> None:
+def test_a_snapshot_has_all_content_so_far() -> None:
     growing = Growing()
     growing.feed(
         begins(0, TEXT),
@@ -489,7 +492,7 @@ def joined(shown: dict[str, list[Any]], payloads: Iterable[dict[str, Any]]) -> N
 
 
 @given(st.lists(st.lists(any_event(), max_size=6), max_size=8))
-def test_snapshots_are_the_joined_pieces_whatever_comes(
+def test_a_snapshot_equals_the_joined_partials_of_any_events(
     batches: list[list[NormalizedStreamEvent]],
 ) -> None:
     growing = Growing()

@@ -1,4 +1,4 @@
-"""A conversation in the frames of v2: how a connection begins, and what it is told of the present."""
+"""The v2 projector: the opening of a connection, and the present state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_thing_that_happens_is_a_frame(happening: Any, frame: f.Frame) -> N
     assert sent.frame == frame
 
 
-def test_an_entry_is_told_with_its_number_and_replayed_with_it() -> None:
+def test_an_entry_is_published_and_replayed_with_its_number() -> None:
     at: Any = {"run_id": "talk:3", "timestamp": NOW}
     entry = entry_of("assistant", [TextBlock("Hi", "completed")], **at, message_id="m", index=0)
     added = h.EntryAdded(5, entry, "trace")
@@ -72,7 +72,9 @@ def test_an_entry_is_told_with_its_number_and_replayed_with_it() -> None:
         (Start(0, "epoch"), [f.SessionConnected, f.SessionReset]),
     ],
 )
-def test_a_connection_is_told_where_it_stands(start: Start, kinds: list[type]) -> None:
+def test_the_first_frame_has_the_position_of_the_connection(
+    start: Start, kinds: list[type]
+) -> None:
     offered, limits = Capabilities("demo", []), Limits(1, 1, 1)
     opening = Opening(NOW, "k", "client", "e", start, 9, offered, limits)
     told = [sent.frame for sent in projector().greet(opening)]
@@ -82,7 +84,7 @@ def test_a_connection_is_told_where_it_stands(start: Start, kinds: list[type]) -
     assert told[0].payload == info
 
 
-def test_who_comes_gets_the_state_and_each_block_as_far_as_it_has_grown() -> None:
+def test_a_new_client_gets_the_state_and_a_snapshot_of_each_block() -> None:
     growing = Growing()
     block = ev.ContentStarted(*WHO, "m", 0, TextBlock("", "in_progress"))
     pieces = [ev.ContentDelta(*WHO, "m", 0, "text", text) for text in ("Hi ", "there")]

@@ -1,4 +1,4 @@
-"""A recorded session of protocol v2, line by line."""
+"""A recorded session of protocol v2, read line by line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from turnwire.dialects.v2.recording import (
 from turnwire.errors import BadLine
 
 
-def test_a_line_says_who_connects_speaks_or_closes() -> None:
+def test_a_line_is_a_connect_a_frame_or_a_close() -> None:
     assert read_line(b'{"connect":"/ws"}') == ConnectLine("/ws")
     assert read_line(b'{"client":{"type":"a"}}') == ClientLine(b'{"type":"a"}')
     assert read_line(b'{"server":{"type":"a"}}') == ServerLine(b'{"type":"a"}', {"type": "a"})
     assert read_line(b'{"close":1006}') == ClosedLine(1006)
 
 
-def test_a_comment_may_stand_beside() -> None:
+def test_a_line_may_have_a_comment() -> None:
     assert read_line(b'{"comment":"bye","close":1006}') == ClosedLine(1006)
 
 

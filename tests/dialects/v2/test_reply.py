@@ -102,7 +102,7 @@ def test_tool_calls_have_their_results() -> None:
     assert reply.tools == [first, ToolUse("b", "Read")]
 
 
-def test_what_was_missed_counts_as_much_as_what_comes_live() -> None:
+def test_replayed_frames_count_as_much_as_live_frames() -> None:
     missed = [f.Replay(1, said(1)), f.Replay(2, text(2, "One.")), f.Replay(None, complete())]
     reply = read(*(frame(f.MessageReplay, each, None) for each in missed))
     assert reply.text == "One."
@@ -121,7 +121,7 @@ def test_a_turn_that_waits_for_a_person_gives_a_reply_without_an_end() -> None:
     assert (reply.usage, reply.cost_usd) == (None, None)
 
 
-def test_a_reader_goes_on_behind_a_reply_that_waits() -> None:
+def test_a_reader_goes_on_after_a_reply_that_waits() -> None:
     waits = read(said(1), text(2, "Well."), state(requests=[question("q")]))
     reader = ReplyReader.resumed(waits)
     assert reader.feed(state(requests=[question("q")])) is None  # as before
@@ -161,7 +161,7 @@ def test_the_answer_to_the_message_names_its_turn() -> None:
 
 
 @pytest.mark.parametrize(("reason", "kept"), [("tail", "One.\n\nTwo."), ("epoch", "Two.")])
-def test_after_a_reset_numbers_begin_anew(reason: str, kept: str) -> None:
+def test_after_a_reset_numbers_begin_again(reason: str, kept: str) -> None:
     reset = frame(f.SessionReset, p.Reset(reason, "e2", 1), None)
     assert read(said(4), text(5, "One."), reset, text(1, "Two."), complete()).text == kept
 

@@ -1,4 +1,4 @@
-"""A frame that is sent: written once for all connections, in pieces where it is large."""
+"""A sent frame: written once for all connections, and in pieces if it is large."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def state_frame() -> f.Frame:
 
 
 def of_length(length: int) -> f.Frame:
-    """A frame that takes so many bytes, without a number."""
+    """Returns a frame of this many bytes, without a number."""
     return chunk("x" * (length - len(encode(chunk("")).raw)))
 
 
@@ -51,7 +51,7 @@ def test_clients_share_a_frame_and_no_client_holds_a_new_one() -> None:
     assert sent.holders == 0
 
 
-def test_a_frame_knows_the_entry_that_it_tells_of() -> None:
+def test_a_frame_has_the_number_of_its_entry() -> None:
     entry = chunk("hello", message_sequence=7)
     again = f.MessageReplay(*IDS, f.Replay(7, entry))  # type: ignore[arg-type]
     assert [Sent(each).number for each in (entry, again, chunk("x"))] == [7, 7, None]

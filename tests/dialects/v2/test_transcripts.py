@@ -1,4 +1,4 @@
-"""The twelve recorded sessions: every frame reads and writes back the same, and all types occur."""
+"""The twelve recorded sessions: every frame is read and written back unchanged, and all types occur."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.dialects.v2.sessions import PATHS
+from tests.dialects.v2.helpers.recorded_sessions import PATHS
 from turnwire.cli.recordings.vocabularies import schemas
 from turnwire.core.error_codes import ERRORS
 from turnwire.dialects.v2 import codec
@@ -35,7 +35,7 @@ NAMES = [
     "11_subagent_and_background_task",
     "12_unprompted_turn",
 ]
-PAGE = Path(__file__).parents[3] / "docs" / "protocol" / "v2.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "protocol" / "v2.md"
 
 each_session = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
@@ -59,7 +59,7 @@ def tags(union: Any) -> set[str]:
     return {kind.__struct_config__.tag for kind in kinds}
 
 
-def test_there_are_twelve_and_the_page_tells_of_each() -> None:
+def test_the_page_describes_each_of_the_twelve_sessions() -> None:
     assert [path.stem for path in PATHS] == NAMES
     page = PAGE.read_text()
     assert [name for name in NAMES if f"`{name}`" not in page] == []
@@ -102,7 +102,7 @@ def seconds(frame: dict[str, Any]) -> float:
 
 
 def events(path: Path) -> Iterator[dict[str, Any]]:
-    """Every frame as it was first sent, replayed or not."""
+    """Returns every frame of the server; of a replay the replayed frame."""
     for value in frames(path, "server"):
         yield value["payload"]["event"] if value["type"] == "message.replay" else value
 

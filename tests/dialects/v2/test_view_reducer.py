@@ -1,4 +1,4 @@
-"""The client's side of protocol v2, where one rule meets another. The rules: fixtures/reducer."""
+"""The view reducer of v2 where rules interact. The single rules are in fixtures/reducer."""
 
 from __future__ import annotations
 
@@ -86,23 +86,23 @@ def test_the_next_connection_counts_from_one_again() -> None:
     assert view.cursor == 2
 
 
-def test_the_first_frame_of_a_connection_may_come_again() -> None:
+def test_the_first_frame_of_a_connection_may_be_repeated() -> None:
     view = fold(connected("c-1"), said(1, sequence=2), connected("c-1"), said(2, sequence=2))
     assert view.cursor == 1
 
 
 @pytest.mark.parametrize("kind", ["connected", "resumed"])
-def test_who_has_nothing_begins_where_the_connection_begins(kind: str) -> None:
+def test_a_client_without_a_copy_begins_where_the_connection_begins(kind: str) -> None:
     view = fold(connected(kind=kind, first=41), said(41))
     assert (view.first, view.cursor, view.behind) == (41, 41, False)
 
 
-def test_who_has_something_goes_on_from_there() -> None:
+def test_a_client_with_a_copy_goes_on_from_its_cursor() -> None:
     view = fold(connected("c-1"), said(1), connected("c-2", kind="resumed", first=2), said(2))
     assert (view.first, view.cursor, view.behind) == (1, 2, False)
 
 
-def test_who_has_a_part_of_the_log_begins_after_it() -> None:
+def test_a_client_with_a_part_of_the_log_begins_after_it() -> None:
     reducer = ViewReducer(cursor=40, epoch="e-1")
     assert (reducer.cursor, reducer.epoch) == (40, "e-1")
     for each in (connected(kind="resumed", first=41), said(41), said(40)):
@@ -116,7 +116,7 @@ def test_who_has_a_part_of_the_log_begins_after_it() -> None:
     assert (reducer.cursor, reducer.epoch, reducer.is_behind) == (0, "e-2", False)
 
 
-def test_a_new_connection_ends_being_behind() -> None:
+def test_a_new_connection_clears_the_gap() -> None:
     behind = [connected("c-1"), said(2)]
     assert fold(*behind).behind
     assert not fold(*behind, connected("c-2")).behind
@@ -124,7 +124,7 @@ def test_a_new_connection_ends_being_behind() -> None:
     assert not fold(*behind, reset).behind
 
 
-def test_who_is_behind_stays_behind_whatever_else_comes() -> None:
+def test_a_client_with_a_gap_keeps_it_whatever_frames_come() -> None:
     view = fold(said(2), said(1), said(1))
     assert (view.cursor, view.behind) == (1, True)
 
@@ -165,7 +165,7 @@ def test_a_known_frame_that_cannot_be_read_counts_too() -> None:
 @pytest.mark.parametrize(
     "event", [connected("c-9"), frame("session.state", {"state": "active"}), piece("x", None)]
 )
-def test_only_what_is_kept_can_be_replayed(event: dict[str, Any]) -> None:
+def test_only_durable_frames_can_be_replayed(event: dict[str, Any]) -> None:
     replay = frame("message.replay", {"message_sequence": None, "event": event})
     assert fold(connected(), replay, said(1)) == fold(connected(), said(1))
 
@@ -179,20 +179,20 @@ def test_a_finished_block_without_a_number_is_shown_and_moves_no_cursor() -> Non
     assert (texts(view), view.cursor, view.messages[0].timestamp) == (["Hi"], 0, None)
 
 
-def test_a_snapshot_that_reaches_as_far_makes_a_frozen_block_grow_again() -> None:
+def test_a_complete_snapshot_makes_a_frozen_block_grow_again() -> None:
     frozen = [piece("one ", 1), piece("three", 3)]
     again = piece("one ", 1, snapshot=True)
     assert [b["status"] for b in blocks(fold(*frozen))] == ["frozen"]
     assert texts(fold(*frozen, again, piece("two", 2))) == ["one two"]
 
 
-def test_a_snapshot_may_be_of_another_kind_than_what_has_grown() -> None:
+def test_a_snapshot_may_be_of_another_kind_than_the_block() -> None:
     thinking = {**place(0), "partial": True, "snapshot": True, "text": "Hm", "chunk_seq": 1}
     view = fold(piece("Hi", 1), frame("assistant.thinking", thinking))
     assert [(b["type"], b["text"]) for b in blocks(view)] == [("thinking", "Hm")]
 
 
-def test_another_block_is_what_its_newest_piece_says() -> None:
+def test_an_unknown_block_has_the_content_of_its_newest_partial() -> None:
     def other(query: str, chunk_seq: int) -> dict[str, Any]:
         payload = {**place(0), "partial": True, "chunk_seq": chunk_seq, "block": {"query": query}}
         return frame("assistant.block", payload)
@@ -243,13 +243,13 @@ def test_a_snapshot_of_a_tool_call_has_all_its_input_so_far() -> None:
         ("session.system_event", {"subtype": "init"}),
     ],
 )
-def test_whatever_is_in_the_log_already_changes_nothing(kind: str, payload: Any) -> None:
+def test_a_frame_that_is_already_in_the_copy_changes_nothing(kind: str, payload: Any) -> None:
     again = frame(kind, {**payload, "message_sequence": 1})
     assert fold(again).cursor == 1
     assert fold(said(1), again) == fold(said(1))
 
 
-def test_a_default_that_was_told_is_left_out_as_everywhere() -> None:
+def test_a_default_that_was_sent_is_left_out_of_the_view() -> None:
     stopped = {"reason": "user", "message_sequence": 1}
     told = {"queue": "hold", "acknowledged": False, "processes": []}
     silent, explicit = (
@@ -258,7 +258,7 @@ def test_a_default_that_was_told_is_left_out_as_everywhere() -> None:
     assert msgspec.json.encode(explicit) == msgspec.json.encode(silent)
 
 
-def test_a_word_that_is_not_known_is_told_as_it_came() -> None:
+def test_an_unknown_enum_value_is_kept() -> None:
     stopped = {"reason": "user", "message_sequence": 1, "queue": "shuffle"}
     (event,) = blocks(fold(frame("conversation.interrupted", stopped)))
     assert event["data"] == {"reason": "user", "queue": "shuffle"}

@@ -1,25 +1,25 @@
-// The panel of the agent: its context, its reasoning, its MCP servers and its budget.
+// The panel of the agent: its context, its thinking, its MCP servers and its budget.
 import type { Capabilities, Status } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import type { ReactNode } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { useWords } from "../app/words";
-import { may, mayAsk } from "../talk/able";
-import { OPTIONS } from "../talk/options";
+import { supportsCommand, supportsControl } from "../talk/capabilities";
+import { OPTIONS } from "../talk/connectionOptions";
 import { money } from "../words/numbers";
-import { type Asked, useAsked } from "./asking";
-import { Context } from "./Context";
-import { Servers } from "./Servers";
-import { Thinking } from "./Thinking";
+import { ContextUsage } from "./ContextUsage";
+import { type ControlState, useControl } from "./controls";
+import { McpServers } from "./McpServers";
+import { ThinkingLimit } from "./ThinkingLimit";
 
 /** Whether the panel has any content. */
 export function hasPanel(capabilities: Capabilities | undefined, status: Status | undefined): boolean {
   return (
-    mayAsk(capabilities, "mcp_status") ||
-    mayAsk(capabilities, "context_usage") ||
-    may(capabilities, "session.set_max_thinking_tokens") ||
+    supportsControl(capabilities, "mcp_status") ||
+    supportsControl(capabilities, "context_usage") ||
+    supportsCommand(capabilities, "session.set_max_thinking_tokens") ||
     status?.budget !== undefined
   );
 }
@@ -34,18 +34,18 @@ interface Props {
 export function AgentPanel({ id, status, capabilities, close }: Props) {
   const words = useWords();
   const conversation = useTurnwire().conversation(id, OPTIONS);
-  const hasContext = mayAsk(capabilities, "context_usage");
-  const hasServers = mayAsk(capabilities, "mcp_status");
+  const hasContext = supportsControl(capabilities, "context_usage");
+  const hasServers = supportsControl(capabilities, "mcp_status");
   // Each turn uses more of the context.
-  const context = useAsked(conversation, "context_usage", hasContext, status?.last_turn_id);
-  const servers = useAsked(conversation, "mcp_status", hasServers);
+  const context = useControl(conversation, "context_usage", hasContext, status?.last_turn_id);
+  const servers = useControl(conversation, "mcp_status", hasServers);
   const isAsking = context.isAsking || servers.isAsking;
   const refresh = (hasContext || hasServers) && (
     <button
       type="button"
       className="quiet"
-      aria-label={words.beside.again}
-      title={words.beside.again}
+      aria-label={words.agentPanel.again}
+      title={words.agentPanel.again}
       aria-busy={isAsking}
       onClick={() => {
         if (isAsking) return;
@@ -58,8 +58,8 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
   );
   return (
     <Dialog
-      label={words.beside.title}
-      title={capabilities?.agent ? words.beside.titleOf(capabilities.agent) : words.beside.title}
+      label={words.agentPanel.title}
+      title={capabilities?.agent ? words.agentPanel.titleOf(capabilities.agent) : words.agentPanel.title}
       className="agent-panel"
       actions={refresh}
       close={close}
@@ -67,41 +67,41 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
       {() => (
         <>
           {status?.budget && (
-            <section aria-label={words.beside.budget}>
-              <h3>{words.beside.budget}</h3>
+            <section aria-label={words.agentPanel.budget}>
+              <h3>{words.agentPanel.budget}</h3>
               <progress
                 max={status.budget.limit}
                 value={status.budget.spent}
-                aria-label={words.beside.budget}
+                aria-label={words.agentPanel.budget}
               />
-              <p>{words.beside.spent(money(status.budget.spent), money(status.budget.limit))}</p>
+              <p>{words.agentPanel.spent(money(status.budget.spent), money(status.budget.limit))}</p>
             </section>
           )}
-          {may(capabilities, "session.set_max_thinking_tokens") && (
-            <Thinking most={status?.max_thinking_tokens} choose={conversation.setMaxThinkingTokens} />
+          {supportsCommand(capabilities, "session.set_max_thinking_tokens") && (
+            <ThinkingLimit most={status?.max_thinking_tokens} choose={conversation.setMaxThinkingTokens} />
           )}
           {hasContext && (
-            <section aria-label={words.beside.context}>
-              <h3>{words.beside.context}</h3>
-              <Answered asked={context}>{(used) => <Context used={used} />}</Answered>
+            <section aria-label={words.agentPanel.context}>
+              <h3>{words.agentPanel.context}</h3>
+              <Answered asked={context}>{(used) => <ContextUsage used={used} />}</Answered>
             </section>
           )}
           {hasServers && (
-            <section aria-label={words.beside.servers}>
-              <h3>{words.beside.servers}</h3>
+            <section aria-label={words.agentPanel.servers}>
+              <h3>{words.agentPanel.servers}</h3>
               <Answered asked={servers}>
                 {({ servers: all }) => (
-                  <Servers
+                  <McpServers
                     all={all}
                     again={servers.again}
                     isAsking={servers.isAsking}
                     reconnect={
-                      mayAsk(capabilities, "mcp_reconnect")
+                      supportsControl(capabilities, "mcp_reconnect")
                         ? (server) => conversation.control({ control: "mcp_reconnect", server })
                         : undefined
                     }
                     toggle={
-                      mayAsk(capabilities, "mcp_toggle")
+                      supportsControl(capabilities, "mcp_toggle")
                         ? (server, enabled) =>
                             conversation.control({ control: "mcp_toggle", server, enabled })
                         : undefined
@@ -118,7 +118,7 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
 }
 
 /** Shows the answer, that it is loading, or why it failed. */
-function Answered<T>({ asked, children }: { asked: Asked<T>; children: (answer: T) => ReactNode }) {
+function Answered<T>({ asked, children }: { asked: ControlState<T>; children: (answer: T) => ReactNode }) {
   const words = useWords();
   const { reasonOf } = useNotices();
   const { answer, problem, isAsking, again } = asked;
@@ -127,7 +127,7 @@ function Answered<T>({ asked, children }: { asked: Asked<T>; children: (answer: 
       <p role="status" className="muted asking">
         {isAsking && answer === undefined && (
           <>
-            <span className="spinner" aria-hidden="true" /> {words.beside.asking}
+            <span className="spinner" aria-hidden="true" /> {words.agentPanel.asking}
           </>
         )}
       </p>

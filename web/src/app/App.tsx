@@ -1,31 +1,31 @@
 import { Client } from "@turnwire/client";
 import { TurnwireProvider, useInbox } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
-import { postKept } from "../acting/outbox";
-import { New } from "../conversations/New";
+import { sendStored } from "../composer/outbox";
+import { ConversationsProvider, useConversations } from "../conversations/conversationList";
+import { NewConversation } from "../conversations/NewConversation";
 import { Search } from "../conversations/Search";
 import { Sidebar } from "../conversations/Sidebar";
-import { ConversationsProvider, useConversations } from "../conversations/store";
 import { Inbox } from "../inbox/Inbox";
-import { useNotifications } from "../inbox/notify";
+import { useNotifications } from "../inbox/notifications";
 import { Talk } from "../talk/Talk";
-import { useChanges } from "./changes";
-import { Enter } from "./Enter";
-import { Entry } from "./Entry";
-import { Broken, Guard } from "./Guard";
-import { Help } from "./Help";
-import { isTyping, useKeys } from "./keys";
+import { Broken, ErrorBoundary } from "./ErrorBoundary";
+import { useWords, WordsProvider } from "./language";
 import { NoticesProvider, useNotices } from "./Notices";
-import { go, goBack, usePlace } from "./places";
+import { NotSignedIn } from "./NotSignedIn";
+import { goBack, goTo, usePlace } from "./navigation";
+import { ShortcutHelp } from "./ShortcutHelp";
+import { SignInWithLink } from "./SignInWithLink";
+import { useChanges } from "./serverChanges";
+import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
-import { useWords, WordsProvider } from "./words";
 
 const client = new Client(document.baseURI.replace(/\/$/, ""));
 
 export function App() {
   return (
     <WordsProvider>
-      <Guard instead={broken}>
+      <ErrorBoundary instead={broken}>
         <NoticesProvider>
           <TurnwireProvider client={client}>
             <ConversationsProvider>
@@ -33,7 +33,7 @@ export function App() {
             </ConversationsProvider>
           </TurnwireProvider>
         </NoticesProvider>
-      </Guard>
+      </ErrorBoundary>
     </WordsProvider>
   );
 }
@@ -44,8 +44,8 @@ function Page() {
   const { isKnown, refresh } = useConversations();
   const place = usePlace();
   useTheme();
-  if (place.name === "enter") return <Enter client={client} link={place.link} />;
-  if (isKnown === false) return <Entry retry={() => void refresh()} />;
+  if (place.name === "enter") return <SignInWithLink client={client} link={place.link} />;
+  if (isKnown === false) return <NotSignedIn retry={() => void refresh()} />;
   return <Inside />;
 }
 
@@ -57,27 +57,27 @@ function Inside() {
   const [theme, setTheme] = useTheme();
   const place = usePlace();
   const { all, isKnown } = useConversations();
-  const { explain } = useNotices();
+  const { showRefusal } = useNotices();
   const inbox = useInbox();
   useNotifications();
   useChanges(inbox.refresh, true);
   useEffect(() => {
-    if (isKnown) postKept(client, explain);
-  }, [isKnown, explain]);
+    if (isKnown) sendStored(client, showRefusal);
+  }, [isKnown, showRefusal]);
   useEffect(() => setBadge(inbox.items.length), [inbox.items.length]);
 
   const step = (by: number) => {
     const at = place.name === "talk" ? all.findIndex((each) => each.id === place.id) : -1;
     const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
-    if (next) go({ name: "talk", id: next.id }, "walk");
+    if (next) goTo({ name: "talk", id: next.id }, "walk");
   };
   useKeys({
     "?": () => setHelp(true),
     c: (event) => {
       event.preventDefault();
-      go({ name: "new" });
+      goTo({ name: "new" });
     },
-    g: () => go({ name: "inbox" }),
+    g: () => goTo({ name: "inbox" }),
     b: goBack,
     s: (event) => {
       event.preventDefault();
@@ -96,11 +96,11 @@ function Inside() {
       </a>
       <div className="frame">
         <Sidebar help={() => setHelp(true)} />
-        <Guard of={place} instead={broken}>
+        <ErrorBoundary of={place} instead={broken}>
           <Here />
-        </Guard>
+        </ErrorBoundary>
       </div>
-      {isHelp && <Help close={() => setHelp(false)} />}
+      {isHelp && <ShortcutHelp close={() => setHelp(false)} />}
     </>
   );
 }
@@ -117,7 +117,7 @@ function Here() {
     case "enter":
     case "home":
     case "new":
-      return <New />;
+      return <NewConversation />;
   }
 }
 

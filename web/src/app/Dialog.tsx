@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { Icon } from "./Icon";
-import { useWords } from "./words";
+import { useWords } from "./language";
 
 interface Props {
   /** The accessible name. */

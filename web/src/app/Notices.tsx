@@ -2,10 +2,10 @@
 
 import { Refused } from "@turnwire/client";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
-import { tellChange } from "./changes";
 import { Icon } from "./Icon";
-import { known } from "./lookup";
-import { useWords } from "./words";
+import { useWords } from "./language";
+import { lookUp } from "./lookup";
+import { notifyChange } from "./serverChanges";
 
 type Tone = "calm" | "bad";
 
@@ -23,20 +23,20 @@ interface Notice {
 }
 
 interface Notices {
-  say: (text: string, tone?: Tone, action?: Action) => void;
+  showNotice: (text: string, tone?: Tone, action?: Action) => void;
   /** Returns the reason of a refusal as text, to show it next to the action. */
   reasonOf: (problem: unknown) => string;
   /** Shows the reason of a refusal. */
-  explain: (problem: unknown) => void;
+  showRefusal: (problem: unknown) => void;
   /** Returns the result; if it is refused, shows the reason and returns undefined. */
-  trying: <T>(work: Promise<T>) => Promise<T | undefined>;
+  showingRefusal: <T>(work: Promise<T>) => Promise<T | undefined>;
 }
 
 const Context = createContext<Notices>({
-  say: () => {},
+  showNotice: () => {},
   reasonOf: String,
-  explain: () => {},
-  trying: (work) => work,
+  showRefusal: () => {},
+  showingRefusal: (work) => work,
 });
 /** Milliseconds. A notice with an action stays longer, to be read and reached. */
 const LASTS = { calm: 4_000, bad: 10_000, action: 20_000 };
@@ -46,7 +46,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   const words = useWords();
   const [all, setAll] = useState<Notice[]>([]);
   const drop = useCallback((key: number) => setAll((now) => now.filter((each) => each.key !== key)), []);
-  const say = useCallback(
+  const showNotice = useCallback(
     (text: string, tone: Tone = "bad", action?: Action) => {
       keys += 1;
       const key = keys;
@@ -61,31 +61,34 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
       // How to correct an invalid frame is a hint for programmers only.
       const hasHint = problem instanceof Refused && problem.whatToDo && code !== "INVALID_PAYLOAD";
       return (
-        known(words.refused, code) ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`
+        lookUp(words.refused, code) ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`
       );
     },
     [words],
   );
-  const explain = useCallback(
+  const showRefusal = useCallback(
     (problem: unknown) => {
       if (codeOf(problem) === "UNAUTHORIZED")
-        tellChange(); // the whole page shows it
-      else say(reasonOf(problem));
+        notifyChange(); // the whole page shows it
+      else showNotice(reasonOf(problem));
     },
-    [say, reasonOf],
+    [showNotice, reasonOf],
   );
-  const trying = useCallback(
+  const showingRefusal = useCallback(
     async <T,>(work: Promise<T>): Promise<T | undefined> => {
       try {
         return await work;
       } catch (problem) {
-        explain(problem);
+        showRefusal(problem);
         return undefined;
       }
     },
-    [explain],
+    [showRefusal],
   );
-  const value = useMemo(() => ({ say, reasonOf, explain, trying }), [say, reasonOf, explain, trying]);
+  const value = useMemo(
+    () => ({ showNotice, reasonOf, showRefusal, showingRefusal }),
+    [showNotice, reasonOf, showRefusal, showingRefusal],
+  );
   return (
     <Context.Provider value={value}>
       {children}

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
-import { Unseen } from "../markdown/Unseen";
+import { VisibleText } from "../markdown/VisibleText";
 import { Icon } from "./Icon";
+import { useWords } from "./language";
 import { openSidebar } from "./sidebar";
-import { useWords } from "./words";
 
 export function PageHeader({ title, children }: { title: string; children?: ReactNode }) {
   const words = useWords();
@@ -12,7 +12,7 @@ export function PageHeader({ title, children }: { title: string; children?: Reac
         <Icon name="menu" />
       </button>
       <h1>
-        <Unseen text={title} />
+        <VisibleText text={title} />
       </h1>
       {children}
     </header>

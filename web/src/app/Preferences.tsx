@@ -1,8 +1,8 @@
-import { useNotify } from "../inbox/notify";
+import { useNotify } from "../inbox/notifications";
 import { Icon } from "./Icon";
+import { useLanguage, useWords } from "./language";
 import { MenuButton, MenuItem } from "./Menu";
 import { type Theme, useTheme } from "./theme";
-import { useLanguage, useWords } from "./words";
 
 const THEMES: Theme[] = ["system", "light", "dark"];
 const ICONS = { system: "auto", light: "sun", dark: "moon" } as const;

@@ -41,7 +41,7 @@ export function usePicture(path: string | undefined): string | undefined {
 }
 
 /** Saves a file of the server, under the name that the server sends. */
-export async function save(path: string): Promise<void> {
+export async function saveFile(path: string): Promise<void> {
   const answer = await load(path);
   const named = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
   const url = URL.createObjectURL(new Blob([await answer.blob()]));

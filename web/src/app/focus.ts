@@ -1,6 +1,6 @@
 // Moves the focus automatically. Never on a touch screen, where a focused field opens the keyboard.
 import { type RefObject, useEffect } from "react";
-import { isWalking } from "./places";
+import { isKeyboardNavigation } from "./navigation";
 
 export const composer = () => document.getElementById("composer") as HTMLTextAreaElement | null;
 
@@ -9,21 +9,21 @@ export function isTouch(): boolean {
 }
 
 /** Focuses the composer. */
-export function toComposer(): void {
+export function focusComposer(): void {
   if (!isTouch()) composer()?.focus();
 }
 
 /**
  * Focuses the composer a moment later, if nothing has the focus: the focused element was removed.
  */
-export function toComposerIfLost(): void {
-  requestAnimationFrame(() => document.activeElement === document.body && toComposer());
+export function focusComposerIfLost(): void {
+  requestAnimationFrame(() => document.activeElement === document.body && focusComposer());
 }
 
 /** Focuses a field when it appears, unless the person navigates with the keyboard. */
-export function useReady(field: RefObject<HTMLElement | null>): void {
+export function useInitialFocus(field: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    if (!isTouch() && !isWalking()) field.current?.focus();
+    if (!isTouch() && !isKeyboardNavigation()) field.current?.focus();
   }, [field]);
 }
 
@@ -32,13 +32,13 @@ export function useReady(field: RefObject<HTMLElement | null>): void {
  * question it focuses the first field; of a permission the whole element, so that only its own keys
  * decide.
  */
-export function useTurnOf(element: RefObject<HTMLElement | null>, request: string | undefined): void {
+export function useRequestFocus(element: RefObject<HTMLElement | null>, request: string | undefined): void {
   useEffect(() => {
     if (request === undefined || isTouch()) return;
     const { activeElement } = document;
     const isFree = activeElement === document.body || (activeElement === composer() && !composer()?.value);
     if (isFree)
       (element.current?.querySelector<HTMLElement>(".option input, .own") ?? element.current)?.focus();
-    return toComposerIfLost;
+    return focusComposerIfLost;
   }, [element, request]);
 }

@@ -1,11 +1,11 @@
 // The theme, dark or light: the system's, unless the person has chosen one.
 import { useEffect } from "react";
-import { useKept } from "./kept";
+import { useStored } from "./browserStorage";
 
 export type Theme = "system" | "light" | "dark";
 
 export function useTheme(): [Theme, (theme: Theme) => void] {
-  const [kept, keep] = useKept("theme");
+  const [kept, keep] = useStored("theme");
   const theme: Theme = kept === "light" || kept === "dark" ? kept : "system";
   useEffect(() => {
     if (theme === "system") delete document.documentElement.dataset.theme;

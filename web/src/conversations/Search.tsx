@@ -1,11 +1,11 @@
 // Search in the messages of all conversations.
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
+import { linkTo } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
-import { linkTo } from "../app/places";
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
+import { VisibleText } from "../markdown/VisibleText";
 import { Empty } from "../talk/Empty";
 import { ago } from "../words/times";
 
@@ -61,7 +61,7 @@ export function Search({ words: sought }: { words: string }) {
             <a {...linkTo({ name: "talk", id: hit.conversation_id, at: hit.sequence })}>
               <span className="head">
                 <strong>
-                  <Unseen text={hit.title ?? words.untitled()} />
+                  <VisibleText text={hit.title ?? words.untitled()} />
                 </strong>
                 <small>{ago(hit.timestamp, words)}</small>
               </span>
@@ -84,10 +84,10 @@ function Marked({ snippet }: { snippet: string }) {
       <span key={at}>
         {found !== undefined && (
           <mark>
-            <Unseen text={found} />
+            <VisibleText text={found} />
           </mark>
         )}
-        <Unseen text={rest ?? ""} />
+        <VisibleText text={rest ?? ""} />
       </span>
     );
   });

@@ -3,19 +3,19 @@ import type { ConversationInfo } from "@turnwire/client";
 import { useInbox } from "@turnwire/client/react";
 import { useRef } from "react";
 import { Icon } from "../app/Icon";
-import { Mark } from "../app/Mark";
+import { Logo } from "../app/Logo";
+import { useWords } from "../app/language";
+import { goTo, linkTo, usePlace } from "../app/navigation";
 import { useOnline } from "../app/online";
 import { Preferences } from "../app/Preferences";
-import { go, linkTo, usePlace } from "../app/places";
 import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
-import { stateOf } from "../talk/status";
+import { VisibleText } from "../markdown/VisibleText";
+import { stateText } from "../talk/stateText";
 import { shortPath } from "../words/paths";
 import { ago } from "../words/times";
 import { useArchive } from "./archive";
+import { useConversations } from "./conversationList";
 import { nameOf, Original, useOriginal } from "./forks";
-import { useConversations } from "./store";
 
 export function Sidebar({ help }: { help: () => void }) {
   const words = useWords();
@@ -35,12 +35,12 @@ export function Sidebar({ help }: { help: () => void }) {
       >
         <header>
           <a className="brand" {...linkTo({ name: "home" })}>
-            <Mark /> Turnwire
+            <Logo /> Turnwire
           </a>
           <Preferences help={help} />
         </header>
         <a className="button primary new" {...linkTo({ name: "new" })} title="c">
-          <Icon name="plus" /> {words.newTalk}
+          <Icon name="plus" /> {words.newConversation}
         </a>
         <SearchField words={place.name === "search" ? place.words : ""} />
         <a
@@ -71,7 +71,7 @@ function SearchField({ words: sought }: { words: string }) {
       onSubmit={(event) => {
         event.preventDefault();
         const text = String(new FormData(event.currentTarget).get("q") ?? "").trim();
-        if (text) go({ name: "search", words: text });
+        if (text) goTo({ name: "search", words: text });
         closeSidebar();
       }}
     >
@@ -105,7 +105,7 @@ function List() {
           <Entry key={each.id} info={each} isHere={each.id === here} isOnline={isOnline} />
         ))}
         {isLoaded && !all.length && (
-          <li className="muted nothing">{showsArchived ? words.noArchived : words.noTalks}</li>
+          <li className="muted nothing">{showsArchived ? words.noArchived : words.noConversations}</li>
         )}
       </ul>
       <footer>
@@ -136,7 +136,7 @@ interface EntryProps {
 function Entry({ info, isHere, isOnline }: EntryProps) {
   const words = useWords();
   const archive = useArchive();
-  const { tone, text } = stateOf(info.status, words, isOnline ? undefined : "offline");
+  const { tone, text } = stateText(info.status, words, isOnline ? undefined : "offline");
   const name = nameOf(info.title, info, useOriginal(info), words);
   return (
     <li>
@@ -150,7 +150,7 @@ function Entry({ info, isHere, isOnline }: EntryProps) {
         </span>
         <span className="what">
           <span className="name">
-            <Unseen text={name} />
+            <VisibleText text={name} />
           </span>
           <small>
             {info.agent}
@@ -159,7 +159,7 @@ function Entry({ info, isHere, isOnline }: EntryProps) {
           </small>
           {info.cwd && (
             <small className="path" title={info.cwd}>
-              <Unseen text={shortPath(info.cwd)} />
+              <VisibleText text={shortPath(info.cwd)} />
             </small>
           )}
         </span>

@@ -1,10 +1,10 @@
 // Forks: conversations that start with the log of another one.
 import type { ConversationInfo } from "@turnwire/client";
-import { linkTo } from "../app/places";
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
+import { useWords } from "../app/language";
+import { linkTo } from "../app/navigation";
+import { VisibleText } from "../markdown/VisibleText";
 import type { Words } from "../words/en";
-import { useInfo } from "./store";
+import { useInfo } from "./conversationList";
 
 /** The original of a fork; undefined: it is no fork, or its original was deleted. */
 export function useOriginal(info: ConversationInfo | undefined): ConversationInfo | undefined {
@@ -30,7 +30,7 @@ export function Original({ info }: { info: ConversationInfo | undefined }) {
   if (!original) return <span className="original">{words.fork}</span>;
   return (
     <a className="original" {...linkTo({ name: "talk", id: original.id })}>
-      <Unseen text={words.original(original.title ?? words.untitled(original.created_at))} />
+      <VisibleText text={words.original(original.title ?? words.untitled(original.created_at))} />
     </a>
   );
 }

@@ -1,15 +1,15 @@
 // The open requests of all conversations.
 import type { InboxItem } from "@turnwire/client";
 import { useInbox } from "@turnwire/client/react";
-import { Permission } from "../acting/Permission";
-import { QuestionForm } from "../acting/QuestionForm";
-import { tellChange } from "../app/changes";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
+import { linkTo } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
-import { linkTo } from "../app/places";
-import { useWords } from "../app/words";
-import { useInfo } from "../conversations/store";
-import { Unseen } from "../markdown/Unseen";
+import { notifyChange } from "../app/serverChanges";
+import { useInfo } from "../conversations/conversationList";
+import { VisibleText } from "../markdown/VisibleText";
+import { Permission } from "../requests/Permission";
+import { QuestionForm } from "../requests/QuestionForm";
 import { Empty } from "../talk/Empty";
 import { ago } from "../words/times";
 
@@ -41,25 +41,25 @@ export function Inbox() {
 function InboxCard({ item, place }: { item: InboxItem & { title?: string }; place: number }) {
   const words = useWords();
   const inbox = useInbox();
-  const { trying } = useNotices();
+  const { showingRefusal } = useNotices();
   const { request } = item;
   const info = useInfo(item.conversation_id);
   const about = [info?.agent, item.created_at && ago(item.created_at, words)];
   const done = async (work: Promise<unknown>) => {
-    const told = await trying(work);
-    tellChange();
+    const told = await showingRefusal(work);
+    notifyChange();
     return told;
   };
   return (
     <>
       <p className="whose">
         <a {...linkTo({ name: "talk", id: item.conversation_id })}>
-          <Unseen text={item.title ?? words.untitled(info?.created_at)} />
+          <VisibleText text={item.title ?? words.untitled(info?.created_at)} />
         </a>
         <span className="muted">{about.filter(Boolean).join(" · ")}</span>
         {info?.cwd && (
           <span className="muted path" title={info.cwd}>
-            <Unseen text={info.cwd} />
+            <VisibleText text={info.cwd} />
           </span>
         )}
       </p>

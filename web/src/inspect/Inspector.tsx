@@ -4,9 +4,9 @@ import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon, type IconName } from "../app/Icon";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { useWords } from "../app/words";
-import { Raw } from "../tools/parts";
+import { Raw } from "../tools/cardParts";
 
 export interface Subject {
   message: MessageView;
@@ -32,7 +32,7 @@ interface Props {
 export function Inspector({ id, head, subject, close }: Props) {
   const words = useWords();
   const client = useTurnwire();
-  const { trying } = useNotices();
+  const { showingRefusal } = useNotices();
   const [number, setNumber] = useState(subject.message.sequence);
   const [isOther, setOther] = useState(false); // the person has moved to another entry
   const [layers, setLayers] = useState<Layers>();
@@ -41,7 +41,7 @@ export function Inspector({ id, head, subject, close }: Props) {
     if (number === undefined) return;
     let isGone = false;
     const path = `/api/conversations/${encodeURIComponent(id)}/messages/${number}`;
-    void trying(client.request<Layers>("GET", path)).then((told) => {
+    void showingRefusal(client.request<Layers>("GET", path)).then((told) => {
       if (isGone || !told) return;
       if (isOther) return setLayers(told);
       // A message consists of several entries: go to the entry of this block.
@@ -53,7 +53,7 @@ export function Inspector({ id, head, subject, close }: Props) {
     return () => {
       isGone = true;
     };
-  }, [client, id, number, subject, isOther, trying]);
+  }, [client, id, number, subject, isOther, showingRefusal]);
   const step = (by: number) => {
     setOther(true);
     setNumber((now) => (now === undefined ? now : Math.max(1, now + by)));

@@ -1,8 +1,8 @@
 import { memo } from "react";
-import { Copy } from "../app/Copy";
-import { useWords } from "../app/words";
+import { CopyButton } from "../app/CopyButton";
+import { useWords } from "../app/language";
 import { useHighlight } from "./highlight";
-import { Unseen } from "./Unseen";
+import { VisibleText } from "./VisibleText";
 
 interface Props {
   code: string;
@@ -18,9 +18,9 @@ export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = tru
     <figure className="code">
       <figcaption>
         <span>
-          <Unseen text={language || words.code} />
+          <VisibleText text={language || words.code} />
         </span>
-        <Copy text={code} />
+        <CopyButton text={code} />
       </figcaption>
       <pre tabIndex={0}>
         <Coloured code={code} language={language} isWhole={isWhole} />
@@ -35,7 +35,7 @@ export function Coloured({ code, language, isWhole = true }: Props) {
   if (pieces === undefined) {
     return (
       <code>
-        <Unseen text={code} />
+        <VisibleText text={code} />
       </code>
     );
   }
@@ -43,7 +43,7 @@ export function Coloured({ code, language, isWhole = true }: Props) {
     <code>
       {pieces.map((piece, at) => (
         <span key={at} className={piece.kind || undefined}>
-          <Unseen text={piece.text} />
+          <VisibleText text={piece.text} />
         </span>
       ))}
     </code>

@@ -1,13 +1,13 @@
 // Renders Markdown as elements, never as HTML: so no text can inject markup.
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, type ReactNode, useState } from "react";
-import { useWords } from "../app/words";
+import { useWords } from "../app/language";
 import { CodeBlock } from "./Code";
-import { Cut } from "./Cut";
-import { decoded } from "./entities";
-import { GrowingMarkdown } from "./growing";
+import { decodeEntities } from "./entities";
+import { GrowingMarkdown } from "./growingMarkdown";
+import { LongText } from "./LongText";
 import { safeAddress } from "./links";
-import { Unseen } from "./Unseen";
+import { VisibleText } from "./VisibleText";
 
 /** A longer text is shown without Markdown, first its beginning. */
 const MOST = 100_000;
@@ -36,13 +36,13 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
   const [growing] = useState(() => new GrowingMarkdown());
   if (text.length > MOST) {
     return (
-      <Cut text={text} most={BEGINNING}>
+      <LongText text={text} most={BEGINNING}>
         {(shown) => (
           <pre className="plain">
-            <Unseen text={shown} />
+            <VisibleText text={shown} />
           </pre>
         )}
-      </Cut>
+      </LongText>
     );
   }
   const tokens = growing.parse(text);
@@ -95,7 +95,7 @@ const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps)
       // HTML is shown as source text.
       return (
         <p>
-          <Unseen text={token.raw} />
+          <VisibleText text={token.raw} />
         </p>
       );
   }
@@ -160,7 +160,7 @@ function inlineOne(token: Token): ReactNode {
     case "codespan":
       return (
         <code>
-          <Unseen text={(token as Tokens.Codespan).text} />
+          <VisibleText text={(token as Tokens.Codespan).text} />
         </code>
       );
     case "link":
@@ -170,7 +170,7 @@ function inlineOne(token: Token): ReactNode {
       const { href, text } = token as Tokens.Image;
       return (
         <Link href={href}>
-          <Unseen text={`[${text || href}]`} />
+          <VisibleText text={`[${text || href}]`} />
         </Link>
       );
     }
@@ -181,10 +181,10 @@ function inlineOne(token: Token): ReactNode {
       return "tokens" in token && token.tokens ? (
         inline(token.tokens)
       ) : (
-        <Unseen text={decoded((token as Tokens.Text).text)} />
+        <VisibleText text={decodeEntities((token as Tokens.Text).text)} />
       );
     default:
-      return <Unseen text={token.raw} />;
+      return <VisibleText text={token.raw} />;
   }
 }
 

@@ -2,7 +2,7 @@
 // in its place.
 import type { Snapshot, View } from "@turnwire/client";
 import { useEffect, useRef, useState } from "react";
-import { useWords } from "../app/words";
+import { useWords } from "../app/language";
 import type { Words } from "../words/en";
 
 interface Known {

@@ -1,6 +1,6 @@
-import { useWords } from "../app/words";
-import { Cut } from "../markdown/Cut";
-import { escapedUnseen } from "../markdown/Unseen";
+import { useWords } from "../app/language";
+import { LongText } from "../markdown/LongText";
+import { escapeInvisible } from "../markdown/VisibleText";
 import type { Row } from "./rows";
 
 /** Maximum length; of a longer text only the beginning is shown. */
@@ -12,24 +12,24 @@ export function BrokenRow({ row }: { row: Row | string }) {
   return (
     <article className="row broken">
       <p className="bad">{words.brokenRow}</p>
-      <Cut text={rawOf(row)} most={BEGINNING}>
+      <LongText text={rawOf(row)} most={BEGINNING}>
         {(shown) => (
           <pre className="plain" tabIndex={0}>
             {shown}
           </pre>
         )}
-      </Cut>
+      </LongText>
     </article>
   );
 }
 
 function rawOf(row: Row | string): string {
-  if (typeof row === "string") return escapedUnseen(row);
+  if (typeof row === "string") return escapeInvisible(row);
   if (row.kind === "block" && (row.block.type === "text" || row.block.type === "thinking"))
-    return escapedUnseen(row.block.text);
+    return escapeInvisible(row.block.text);
   const shown = row.kind === "turn" ? row.turn : row.kind === "said" ? row.message.blocks : row.block;
   try {
-    return escapedUnseen(JSON.stringify(shown, null, 2) ?? "");
+    return escapeInvisible(JSON.stringify(shown, null, 2) ?? "");
   } catch (problem) {
     return String(problem);
   }

@@ -2,22 +2,22 @@
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
-import { forgetDrafts } from "../acting/drafts";
-import { tellChange, useChanges } from "../app/changes";
 import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
-import { useWords } from "../app/words";
+import { notifyChange, useChanges } from "../app/serverChanges";
+import { deleteDrafts } from "../composer/drafts";
+import { ConversationMenu } from "../conversations/ConversationMenu";
+import { useConversations } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
-import { useConversations } from "../conversations/store";
-import { TalkMenu } from "../conversations/TalkMenu";
 import { Inspector, type Subject } from "../inspect/Inspector";
+import { useLog } from "./archivedLog";
+import { OPTIONS } from "./connectionOptions";
 import { Empty } from "./Empty";
-import { useLog } from "./log";
-import { OPTIONS } from "./options";
 import { Timeline } from "./Timeline";
-import { useTitle } from "./title";
+import { useTitle } from "./tabTitle";
 
 interface Props {
   id: string;
@@ -57,7 +57,7 @@ export function Closed({ id, at, wasHere }: Props) {
 
   const isDeleted = info === "gone" && wasHere;
   useEffect(() => {
-    if (isDeleted) forgetDrafts(id);
+    if (isDeleted) deleteDrafts(id);
   }, [id, isDeleted]);
 
   if (info === "gone")
@@ -73,7 +73,7 @@ export function Closed({ id, at, wasHere }: Props) {
   if (!info?.archived)
     return (
       <main className="page" id="main">
-        <PageHeader title={words.line.connecting} />
+        <PageHeader title={words.connection.connecting} />
       </main>
     );
   return <Archived info={info} at={at} look={look} />;
@@ -83,7 +83,7 @@ export function Closed({ id, at, wasHere }: Props) {
 function Archived({ info, at, look }: { info: ConversationInfo; at?: number | undefined; look: () => void }) {
   const words = useWords();
   const client = useTurnwire();
-  const { trying } = useNotices();
+  const { showingRefusal } = useNotices();
   const { refresh } = useConversations();
   const { view, loadOlder } = useLog(info.id);
   const [subject, setSubject] = useState<Subject>();
@@ -91,8 +91,8 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   useTitle(name, undefined);
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(info.id)}`;
-    if ((await trying(client.request("PATCH", path, { archived: false }))) === undefined) return;
-    tellChange();
+    if ((await showingRefusal(client.request("PATCH", path, { archived: false }))) === undefined) return;
+    notifyChange();
     look();
     await refresh();
   };
@@ -100,7 +100,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
     <main className="talk archive" id="main">
       <PageHeader title={name}>
         <MenuButton label={words.more}>
-          {(close) => <TalkMenu id={info.id} archived title={info.title} close={close} />}
+          {(close) => <ConversationMenu id={info.id} archived title={info.title} close={close} />}
         </MenuButton>
       </PageHeader>
       {view && (

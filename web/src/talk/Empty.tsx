@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Mark } from "../app/Mark";
+import { Logo } from "../app/Logo";
 
 interface Props {
   title: string;
@@ -14,7 +14,7 @@ export function Empty({ title, text, isAll = false, children }: Props) {
   const Heading = isAll ? "h1" : "h2";
   return (
     <div className="empty">
-      <Mark />
+      <Logo />
       <Heading>{title}</Heading>
       <p>{text}</p>
       {children}

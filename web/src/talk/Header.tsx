@@ -3,19 +3,19 @@ import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/c
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
-import { useWords } from "../app/words";
+import { ConversationMenu } from "../conversations/ConversationMenu";
+import { useConversations } from "../conversations/conversationList";
 import { Original } from "../conversations/forks";
-import { useConversations } from "../conversations/store";
-import { TalkMenu } from "../conversations/TalkMenu";
-import { Unseen } from "../markdown/Unseen";
+import { VisibleText } from "../markdown/VisibleText";
 import { count, money } from "../words/numbers";
-import { may } from "./able";
-import { useCareful } from "./Bypass";
-import { stateOf } from "./status";
+import { useBypassConfirmation } from "./BypassConfirmation";
+import { supportsCommand } from "./capabilities";
+import { stateText } from "./stateText";
 
 interface Props {
   id: string;
@@ -48,8 +48,8 @@ export function Header({
   const { status, totals } = view;
   const isOnline = useOnline();
   const line = !isOnline ? "offline" : connection === "connected" ? undefined : "unknown";
-  const { tone, text } = stateOf(status, words, line);
-  const careful = useCareful(setMode);
+  const { tone, text } = stateText(status, words, line);
+  const careful = useBypassConfirmation(setMode);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
@@ -70,7 +70,7 @@ export function Header({
           )}
           {info?.cwd && (
             <span className="wide path" title={info.cwd}>
-              <Unseen text={info.cwd} />
+              <VisibleText text={info.cwd} />
             </span>
           )}
           {read > 0 && (
@@ -87,25 +87,26 @@ export function Header({
         )}
       </div>
       <div className="chosen">
-        {may(capabilities, "session.set_model") && capabilities?.models?.length ? (
+        {supportsCommand(capabilities, "session.set_model") && capabilities?.models?.length ? (
           <select
             aria-label={words.model}
             value={status?.model ?? ""}
             onChange={(event) => setModel(event.target.value || null)}
           >
-            <option value="">{words.usualModel}</option>
+            <option value="">{words.defaultModel}</option>
             {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
               <option key={model}>{model}</option>
             ))}
           </select>
         ) : null}
-        {may(capabilities, "session.set_permission_mode") && capabilities?.permission_modes?.length ? (
+        {supportsCommand(capabilities, "session.set_permission_mode") &&
+        capabilities?.permission_modes?.length ? (
           <select
             aria-label={words.permissionMode}
             value={status?.permission_mode ?? ""}
             onChange={(event) => careful.choose(event.target.value)}
           >
-            {!status?.permission_mode && <option value="">{words.usualMode}</option>}
+            {!status?.permission_mode && <option value="">{words.defaultMode}</option>}
             {[
               ...new Set([
                 ...(status?.permission_mode ? [status.permission_mode] : []),
@@ -121,8 +122,8 @@ export function Header({
         <button
           type="button"
           className="quiet"
-          aria-label={words.beside.title}
-          title={`${words.beside.title} (m)`}
+          aria-label={words.agentPanel.title}
+          title={`${words.agentPanel.title} (m)`}
           onClick={showAgent}
         >
           <Icon name="agent" />
@@ -130,7 +131,9 @@ export function Header({
       )}
       {careful.dialog}
       <MenuButton label={words.more}>
-        {(close) => <TalkMenu id={id} archived={info?.archived === true} title={title} close={close} />}
+        {(close) => (
+          <ConversationMenu id={id} archived={info?.archived === true} title={title} close={close} />
+        )}
       </MenuButton>
     </header>
   );
@@ -140,14 +143,14 @@ export function Header({
 function Title({ id, title, name }: { id: string; title?: string | undefined; name: string }) {
   const words = useWords();
   const client = useTurnwire();
-  const { trying } = useNotices();
+  const { showingRefusal } = useNotices();
   const { refresh } = useConversations();
   const [edited, setEdited] = useState<string>();
   if (edited === undefined) {
     return (
       <h1>
         <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
-          <Unseen text={name} />
+          <VisibleText text={name} />
         </button>
       </h1>
     );
@@ -156,7 +159,9 @@ function Title({ id, title, name }: { id: string; title?: string | undefined; na
     setEdited(undefined);
     const to = edited.trim();
     if (!to || to === title) return;
-    await trying(client.request("PATCH", `/api/conversations/${encodeURIComponent(id)}`, { title: to }));
+    await showingRefusal(
+      client.request("PATCH", `/api/conversations/${encodeURIComponent(id)}`, { title: to }),
+    );
     void refresh();
   };
   return (

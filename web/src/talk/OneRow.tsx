@@ -2,26 +2,26 @@
 
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
 import { memo, useCallback, useContext, useState } from "react";
-import { Copy } from "../app/Copy";
-import { Download } from "../app/Download";
+import { CopyButton } from "../app/CopyButton";
+import { DownloadButton } from "../app/DownloadButton";
 import { isTouch } from "../app/focus";
 import { Icon } from "../app/Icon";
-import { known } from "../app/lookup";
-import { useWords } from "../app/words";
-import { Cut } from "../markdown/Cut";
+import { useWords } from "../app/language";
+import { lookUp } from "../app/lookup";
+import { LongText } from "../markdown/LongText";
 import { Markdown } from "../markdown/Markdown";
-import { Unseen } from "../markdown/Unseen";
-import { kindOf } from "../tools/kinds";
+import { VisibleText } from "../markdown/VisibleText";
+import { Raw } from "../tools/cardParts";
 import { OtherCard } from "../tools/OtherCard";
-import { Raw } from "../tools/parts";
-import { isObject, listIn, textIn } from "../tools/reading";
 import { ToolCard, titleOf } from "../tools/ToolCard";
+import { kindOf } from "../tools/toolKinds";
+import { isObject, listIn, textIn } from "../tools/toolValues";
 import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
-import { happened } from "./happened";
+import { eventText } from "./eventText";
 import { Files } from "./Rewind";
 import { type Row, rowsOf } from "./rows";
-import { Sought } from "./sought";
+import { SearchHit } from "./searchHit";
 
 export type Inspect = (message: MessageView, blockId?: string) => void;
 
@@ -29,30 +29,30 @@ export type Inspect = (message: MessageView, blockId?: string) => void;
 export type Edit = (message: MessageView, text: string) => void;
 
 /** Restores the files to their content before a message. */
-export type PutBack = (message: MessageView) => void;
+export type RestoreFiles = (message: MessageView) => void;
 
 interface Props {
   row: Row;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
-  putBack?: PutBack | undefined;
+  restoreFiles?: RestoreFiles | undefined;
 }
 
-export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Props) {
+export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }: Props) {
   const words = useWords();
   const text = textOf(row);
   const isTheirs = row.kind === "said" && !row.message.origin && row.message.sequence !== undefined;
   const actions = inspect && row.kind !== "turn" && (
     // A press must not take the focus from the row: on a touch screen the buttons would disappear.
     <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
-      {text && <Copy text={text} />}
-      {putBack && isTheirs && (
+      {text && <CopyButton text={text} />}
+      {restoreFiles && isTheirs && (
         <button
           type="button"
           className="quiet small"
           aria-label={words.rewind.open}
           title={words.rewind.open}
-          onClick={() => putBack(row.message)}
+          onClick={() => restoreFiles(row.message)}
         >
           <Icon name="rewind" />
         </button>
@@ -132,15 +132,15 @@ function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Ins
     (messages: MessageView[]) => <Nested messages={messages} inspect={inspect} />,
     [inspect],
   );
-  const sought = useContext(Sought);
-  const isSought = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
+  const sought = useContext(SearchHit);
+  const isSearchHit = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
   switch (block.type) {
     case "text":
       return <Text block={block} />;
     case "thinking":
-      return <Thinking block={block} told={row.took} isSought={isSought} />;
+      return <Thinking block={block} told={row.took} isSearchHit={isSearchHit} />;
     case "tool":
-      return <ToolCard tool={block} nested={nestedRows} isSought={isSought} />;
+      return <ToolCard tool={block} nested={nestedRows} isSearchHit={isSearchHit} />;
     case "block":
       return <OtherCard view={block} />;
     default:
@@ -156,7 +156,7 @@ function textOf(row: Row): string {
 }
 
 function Nested({ messages, inspect }: { messages: MessageView[]; inspect: Inspect | undefined }) {
-  const sought = useContext(Sought);
+  const sought = useContext(SearchHit);
   return rowsOf({ messages, turns: [] }).map((row) => (
     <div key={row.key} className={row.key === sought?.inner ? "sought-inner" : undefined}>
       <OneRow row={row} inspect={inspect} />
@@ -169,13 +169,13 @@ function Said({ message }: { message: MessageView }) {
     <div className="bubble" dir="auto">
       {message.blocks.map((block) =>
         block.type === "text" ? (
-          <Cut key={block.id} text={block.text} most={5_000}>
+          <LongText key={block.id} text={block.text} most={5_000}>
             {(shown) => (
               <p>
-                <Unseen text={shown} />
+                <VisibleText text={shown} />
               </p>
             )}
-          </Cut>
+          </LongText>
         ) : block.type === "block" ? (
           <OtherCard key={block.id} view={block} />
         ) : null,
@@ -190,13 +190,13 @@ function Text({ block }: { block: TextView }) {
     <>
       <Markdown text={block.text} isGrowing={block.status === "streaming"} />
       {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
-      {block.status === "aborted" && <span className="muted cut">{words.cutShort}</span>}
-      {block.blob && <Download blobId={block.blob.blob_id} label={words.wholeText} />}
+      {block.status === "aborted" && <span className="muted cut">{words.interruptedBlock}</span>}
+      {block.blob && <DownloadButton blobId={block.blob.blob_id} label={words.wholeText} />}
     </>
   );
 }
 
-/** The duration of reasoning that this page has seen, if the log does not have it. */
+/** The duration of thinking that this page has seen, if the log does not have it. */
 const seen = new Map<string, number>();
 
 function useSeen({ id, status }: ThinkingView): number | undefined {
@@ -208,13 +208,13 @@ function useSeen({ id, status }: ThinkingView): number | undefined {
 interface ThinkingProps {
   block: ThinkingView;
   told: number | undefined;
-  isSought: boolean;
+  isSearchHit: boolean;
 }
 
-function Thinking({ block, told, isSought }: ThinkingProps) {
+function Thinking({ block, told, isSearchHit }: ThinkingProps) {
   const words = useWords();
   const [isSet, setOpen] = useState<boolean>();
-  const isOpen = isSet ?? isSought;
+  const isOpen = isSet ?? isSearchHit;
   const isGrowing = block.status === "streaming";
   const took = useSeen(block) ?? told;
   return (
@@ -250,7 +250,7 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
       <details className="event" open={failed.length > 0 || (files.length > 0 && files.length <= FEW)}>
         <summary>
           <Icon name="rewind" />
-          <Unseen text={happened(row.block, words)} />
+          <VisibleText text={eventText(row.block, words)} />
         </summary>
         {files.length > 0 && <Files files={files} />}
         {failed.length > 0 && (
@@ -266,10 +266,10 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
     return (
       <details className="event">
         <summary>
-          <Unseen text={happened(row.block, words)} />
+          <VisibleText text={eventText(row.block, words)} />
         </summary>
         <pre tabIndex={0}>
-          <Unseen text={JSON.stringify(data, null, 2) ?? ""} />
+          <VisibleText text={JSON.stringify(data, null, 2) ?? ""} />
         </pre>
       </details>
     );
@@ -282,15 +282,15 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
       ? words.byForce(processes.length - left)
       : came.lost === true
         ? words.killed
-        : came.acknowledged === true && words.obeyed;
+        : came.acknowledged === true && words.stopConfirmed;
   return (
     <p className="receipt">
       <Icon name="stop" />
-      {known(words.stoppedBecause, textIn(data, "reason")) ?? textIn(data, "reason")}
+      {lookUp(words.stoppedBecause, textIn(data, "reason")) ?? textIn(data, "reason")}
       {textIn(data, "by") && ` · ${textIn(data, "by")}`}
       {outcome && ` · ${outcome}`}
       {left > 0 && ` · ${words.couldNotEnd(left)}`}
-      {textIn(data, "queue") && ` · ${known(words.queueFate, textIn(data, "queue")) ?? ""}`}
+      {textIn(data, "queue") && ` · ${lookUp(words.queueAfterStop, textIn(data, "queue")) ?? ""}`}
     </p>
   );
 }
@@ -310,9 +310,9 @@ function TurnEnding({ turn }: { turn: TurnView }) {
           <Icon name="warning" />
           <div>
             <strong>
-              <Unseen text={end.error?.message ?? words.turnFailed} />
+              <VisibleText text={end.error?.message ?? words.turnFailed} />
             </strong>
-            <p>{known(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
+            <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
           </div>
         </div>
       )}

@@ -1,7 +1,7 @@
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
-import { Todos } from "../tools/parts";
-import { todosIn } from "../tools/reading";
+import { useWords } from "../app/language";
+import { VisibleText } from "../markdown/VisibleText";
+import { Todos } from "../tools/cardParts";
+import { todosIn } from "../tools/toolValues";
 
 /** The agent's current to-do list. */
 export function Plan({ items }: { items: readonly unknown[] | undefined }) {
@@ -19,7 +19,7 @@ export function Plan({ items }: { items: readonly unknown[] | undefined }) {
         </span>
         {now && (
           <span className="muted">
-            <Unseen text={now.content} />
+            <VisibleText text={now.content} />
           </span>
         )}
       </summary>

@@ -3,9 +3,9 @@ import type { Conversation, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
+import { VisibleText } from "../markdown/VisibleText";
 
 interface Props {
   conversation: Conversation;
@@ -19,7 +19,7 @@ interface Props {
 
 export function Rewind({ conversation, sequence, status, created, close }: Props) {
   const words = useWords();
-  const { say, reasonOf } = useNotices();
+  const { showNotice, reasonOf } = useNotices();
   const [files, setFiles] = useState<readonly string[]>();
   const [problem, setProblem] = useState<unknown>();
   const [isDoing, setDoing] = useState(false);
@@ -36,13 +36,16 @@ export function Rewind({ conversation, sequence, status, created, close }: Props
   const gone = files?.filter((file) => created.includes(file)) ?? [];
   const changed = files?.filter((file) => !created.includes(file)) ?? [];
   const isBusy = status?.turn_id !== undefined;
-  const putBack = async (leave: () => void) => {
+  const restore = async (leave: () => void) => {
     if (isBusy || isDoing) return;
     setDoing(true);
     setProblem(undefined);
     try {
       const { files = [], failed = [] } = await conversation.rewind(sequence);
-      say(words.rewind.happened(files.length, failed.length, undefined), failed.length ? "bad" : "calm");
+      showNotice(
+        words.rewind.happened(files.length, failed.length, undefined),
+        failed.length ? "bad" : "calm",
+      );
       leave();
     } catch (problem) {
       setProblem(problem);
@@ -86,7 +89,7 @@ export function Rewind({ conversation, sequence, status, created, close }: Props
                 className="primary"
                 disabled={isBusy}
                 aria-disabled={isDoing}
-                onClick={() => void putBack(leave)}
+                onClick={() => void restore(leave)}
               >
                 {isDoing ? <span className="spinner" aria-hidden="true" /> : <Icon name="rewind" />}
                 {words.rewind.now(files.length)}
@@ -110,7 +113,7 @@ export function Files({ files, label }: { files: readonly string[]; label?: stri
       {files.map((file) => (
         <li key={file}>
           <code dir="ltr">
-            <Unseen text={file} />
+            <VisibleText text={file} />
           </code>
         </li>
       ))}

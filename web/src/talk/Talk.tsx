@@ -2,34 +2,34 @@
 import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
-import { Composer } from "../acting/Composer";
-import { forgetOthers, giveBack } from "../acting/drafts";
-import { post } from "../acting/outbox";
-import { Queue } from "../acting/Queue";
-import { Requests } from "../acting/Requests";
 import { AgentPanel, hasPanel } from "../agent/AgentPanel";
 import { composer } from "../app/focus";
-import { isTyping, useKeys } from "../app/keys";
+import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { go } from "../app/places";
-import { useWords } from "../app/words";
+import { goTo } from "../app/navigation";
+import { isTyping, useKeys } from "../app/shortcuts";
+import { Composer } from "../composer/Composer";
+import { deleteOtherStartedTexts, returnText } from "../composer/drafts";
+import { sendStoring } from "../composer/outbox";
+import { Queue } from "../composer/Queue";
+import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
-import { useInfo } from "../conversations/store";
 import { Inspector, type Subject } from "../inspect/Inspector";
+import { Requests } from "../requests/Requests";
 import { Announcer } from "./Announcer";
-import { may, mayAsk } from "./able";
-import { Background } from "./Background";
+import { BackgroundTasks } from "./BackgroundTasks";
 import { Closed } from "./Closed";
-import { createdAfter } from "./created";
+import { ConnectionBanner } from "./ConnectionBanner";
+import { supportsCommand, supportsControl } from "./capabilities";
+import { OPTIONS } from "./connectionOptions";
+import { createdAfter } from "./createdFiles";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
-import { LineBanner } from "./LineBanner";
-import type { Edit, Inspect, PutBack } from "./OneRow";
-import { OPTIONS } from "./options";
+import type { Edit, Inspect, RestoreFiles } from "./OneRow";
 import { Plan } from "./Plan";
 import { Rewind } from "./Rewind";
 import { Timeline } from "./Timeline";
-import { useTitle } from "./title";
+import { useTitle } from "./tabTitle";
 
 /** The open dialog. */
 type Over = { name: "layers"; subject: Subject } | { name: "rewind"; sequence: number } | { name: "agent" };
@@ -40,7 +40,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const talk = useConversation(id, OPTIONS);
   const { view, connection, capabilities } = talk;
   const { status } = view;
-  const { say, explain, trying } = useNotices();
+  const { showNotice, showRefusal, showingRefusal } = useNotices();
   const [stopping, setStopping] = useState<number>();
   const [over, setOver] = useState<Over>();
   const [spoken, setSpoken] = useState(0);
@@ -53,10 +53,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const stop = useCallback(async () => {
     const turn = conversation.view().status?.turn_id;
     setStopping(turn);
-    const ack = await trying(conversation.interrupt(turn));
-    if (ack?.outcome === "already_ended") say(words.alreadyEnded, "calm");
+    const ack = await showingRefusal(conversation.interrupt(turn));
+    if (ack?.outcome === "already_ended") showNotice(words.alreadyEnded, "calm");
     if (!ack) setStopping(undefined);
-  }, [conversation, trying, say, words]);
+  }, [conversation, showingRefusal, showNotice, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
     if (isTyping(event.target) && event.target !== composer()) return; // Escape leaves that field
@@ -75,19 +75,19 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   useKeys({ m: showAgent }, isPanel);
   const edit = useCallback<Edit>(
     async (message, text) => {
-      const fork = await trying(client.fork(id, (message.sequence ?? 1) - 1));
+      const fork = await showingRefusal(client.fork(id, (message.sequence ?? 1) - 1));
       if (fork === undefined) return;
-      giveBack(fork, text);
-      go({ name: "talk", id: fork });
-      say(words.isFork, "calm");
+      returnText(fork, text);
+      goTo({ name: "talk", id: fork });
+      showNotice(words.isFork, "calm");
     },
-    [client, id, trying, say, words],
+    [client, id, showingRefusal, showNotice, words],
   );
   const inspect = useCallback<Inspect>(
     (message, blockId) => setOver({ name: "layers", subject: { message, blockId } }),
     [],
   );
-  const putBack = useCallback<PutBack>(
+  const restoreFiles = useCallback<RestoreFiles>(
     ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence }),
     [],
   );
@@ -96,7 +96,8 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   // A started answer is deleted as soon as the question is answered, by any client.
   const open = status?.requests.map(({ request_id }) => request_id).join(" ");
   useEffect(() => {
-    if (connection === "connected" && open !== undefined) forgetOthers("answer", id, open.split(" "));
+    if (connection === "connected" && open !== undefined)
+      deleteOtherStartedTexts("answer", id, open.split(" "));
   }, [connection, id, open]);
 
   if (connection === "closed")
@@ -115,11 +116,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         title={title}
         name={name}
         capabilities={capabilities}
-        setModel={(model) => void trying(talk.setModel(model))}
-        setMode={(mode) => void trying(talk.setPermissionMode(mode))}
+        setModel={(model) => void showingRefusal(talk.setModel(model))}
+        setMode={(mode) => void showingRefusal(talk.setPermissionMode(mode))}
         showAgent={isPanel ? showAgent : undefined}
       />
-      <LineBanner snapshot={talk} />
+      <ConnectionBanner snapshot={talk} />
       <Announcer snapshot={talk} />
       {isNew ? (
         <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
@@ -133,25 +134,29 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           spoken={spoken}
           inspect={inspect}
           edit={capabilities?.fork ? edit : undefined}
-          putBack={may(capabilities, "user.rewind") ? putBack : undefined}
+          restoreFiles={supportsCommand(capabilities, "user.rewind") ? restoreFiles : undefined}
         />
       )}
       <div className="dock">
-        <Background
+        <BackgroundTasks
           tasks={status?.background_tasks}
           stop={
-            mayAsk(capabilities, "stop_task")
-              ? (task_id) => trying(talk.control({ control: "stop_task", task_id }))
+            supportsControl(capabilities, "stop_task")
+              ? (task_id) => showingRefusal(talk.control({ control: "stop_task", task_id }))
               : undefined
           }
         />
         <Plan items={view.plan} />
-        {status && <Queue id={id} status={status} change={(change) => trying(talk.changeQueue(change))} />}
+        {status && (
+          <Queue id={id} status={status} change={(change) => showingRefusal(talk.changeQueue(change))} />
+        )}
         <Requests
           id={id}
           requests={status?.requests ?? []}
-          answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
-          decide={(request, decision, more) => trying(talk.decide(request.request_id, decision, more))}
+          answer={(request, answer) => showingRefusal(talk.answer(request.request_id, answer))}
+          decide={(request, decision, more) =>
+            showingRefusal(talk.decide(request.request_id, decision, more))
+          }
         />
         <Composer
           key={id}
@@ -161,13 +166,13 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           history={history}
           send={(content) => {
             setSpoken((times) => times + 1);
-            if (at !== undefined) go({ name: "talk", id }, "replace"); // the search is over
-            return post(client, id, content);
+            if (at !== undefined) goTo({ name: "talk", id }, "replace"); // the search is over
+            return sendStoring(client, id, content);
           }}
           stop={() => void stop()}
           isStopping={stopping !== undefined && stopping === status?.turn_id}
-          say={say}
-          explain={explain}
+          showNotice={showNotice}
+          showRefusal={showRefusal}
         />
       </div>
       {over?.name === "layers" && (

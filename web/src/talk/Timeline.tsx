@@ -2,16 +2,16 @@
 import type { Conversation, Snapshot } from "@turnwire/client";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
-import { Guard } from "../app/Guard";
+import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
-import { useWords } from "../app/words";
-import { Behind, NewestPlan } from "../tools/ToolCard";
+import { useWords } from "../app/language";
+import { BackgroundCalls, NewestPlan } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
-import { useEnd } from "./end";
-import { type Edit, type Inspect, OneRow, type PutBack } from "./OneRow";
-import { Pending, pendingOf, wordsOf } from "./Pending";
-import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
-import { Sought, useEntry } from "./sought";
+import { type Edit, type Inspect, OneRow, type RestoreFiles } from "./OneRow";
+import { newestPlan, type Row, type RowPosition, rowNear, rowOf, rowsOf } from "./rows";
+import { SearchHit, useSearchedEntry } from "./searchHit";
+import { useStickToEnd } from "./stickToEnd";
+import { textOf, UnconfirmedMessage, unconfirmedIn } from "./UnconfirmedMessages";
 
 /** Pixels from the top at which older messages are loaded. */
 const NEAR_BEGINNING = 2500;
@@ -34,14 +34,14 @@ interface Props {
   spoken?: number;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
-  putBack?: PutBack | undefined;
+  restoreFiles?: RestoreFiles | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit, putBack }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit, restoreFiles }: Props) {
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
   const rows = useMemo(() => rowsOf(view), [view]);
-  const pending = pendingOf(unanswered, view.messages);
+  const pending = unconfirmedIn(unanswered, view.messages);
   const list = useRef<VListHandle>(null);
   const isFound = useRef(at === undefined);
   const first = view.first ?? 1;
@@ -54,26 +54,26 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
   }, [rows]);
 
   const section = useRef<HTMLElement>(null);
-  const { isAway, isStuck, look, stick, letGo } = useEnd(section, at === undefined);
+  const { isAway, isStuck, updatePosition, stick, stayHere } = useStickToEnd(section, at === undefined);
   const heard = useRef(spoken);
   useLayoutEffect(() => {
-    if (isFound.current) look();
+    if (isFound.current) updatePosition();
     if (spoken !== heard.current || isStuck.current) stick();
     heard.current = spoken;
-  }, [rows, pending.length, spoken, isStuck, look, stick]);
+  }, [rows, pending.length, spoken, isStuck, updatePosition, stick]);
 
   const older = useCallback(() => {
     if (first > 1) void loadOlder().catch(() => {}); // the next scroll tries again
   }, [loadOlder, first]);
 
   const scrolled = (to: number) => {
-    look();
+    updatePosition();
     if (to < NEAR_BEGINNING) older();
   };
 
   // The entry of a search may not be loaded yet: wait for it.
-  const entry = useEntry(id, at);
-  const [sought, setSought] = useState<Found>();
+  const entry = useSearchedEntry(id, at);
+  const [sought, setSought] = useState<RowPosition>();
   const isHere = connection === "connected" || (view.cursor ?? 0) >= (at ?? 0);
   useEffect(() => {
     if (!entry || sought || !rows.length || !isHere) return;
@@ -94,7 +94,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
         return;
       }
       isFound.current = true;
-      letGo();
+      stayHere();
       const index = rows.findIndex((row) => row.key === sought.row);
       handle.scrollToIndex(Math.max(index, 0), { align: "center" });
       // Scrolls inside of a sub-agent's card, which may be long.
@@ -107,7 +107,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
       cancelAnimationFrame(frame);
       if (!isFound.current) clearTimeout(timer);
     };
-  }, [sought, rows, letGo]);
+  }, [sought, rows, stayHere]);
 
   // A short page cannot scroll, but may have older messages.
   useEffect(() => {
@@ -151,16 +151,19 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
             if (item === "pending") {
               const each = pending[index - rows.length];
               return (
-                <Guard key={each?.id ?? index} instead={() => <BrokenRow row={wordsOf(each?.content)} />}>
-                  <Pending content={each?.content} />
-                </Guard>
+                <ErrorBoundary
+                  key={each?.id ?? index}
+                  instead={() => <BrokenRow row={textOf(each?.content)} />}
+                >
+                  <UnconfirmedMessage content={each?.content} />
+                </ErrorBoundary>
               );
             }
             return (
               <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
-                <Guard of={item} instead={() => <BrokenRow row={item} />}>
-                  <OneRow row={item} inspect={inspect} edit={edit} putBack={putBack} />
-                </Guard>
+                <ErrorBoundary of={item} instead={() => <BrokenRow row={item} />}>
+                  <OneRow row={item} inspect={inspect} edit={edit} restoreFiles={restoreFiles} />
+                </ErrorBoundary>
               </div>
             );
           }}
@@ -184,7 +187,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
 interface AroundProps {
   plan: string | undefined;
   behind: ReadonlySet<string>;
-  sought: Found | undefined;
+  sought: RowPosition | undefined;
   children: ReactNode;
 }
 
@@ -192,9 +195,9 @@ interface AroundProps {
 function Around({ plan, behind, sought, children }: AroundProps) {
   return (
     <NewestPlan value={plan}>
-      <Behind value={behind}>
-        <Sought value={sought}>{children}</Sought>
-      </Behind>
+      <BackgroundCalls value={behind}>
+        <SearchHit value={sought}>{children}</SearchHit>
+      </BackgroundCalls>
     </NewestPlan>
   );
 }

@@ -1,7 +1,7 @@
 // The rows of a conversation: one for each block, so that only the visible part of a long message
 // is rendered.
 import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
-import { kindOf } from "../tools/kinds";
+import { kindOf } from "../tools/toolKinds";
 
 export type Row =
   | { kind: "said"; key: string; message: MessageView }
@@ -20,19 +20,19 @@ export type Row =
 /**
  * Events without a meaning for people: they are in the log and in the inspector, and have no row.
  */
-const UNSEEN = new Set(["init", "task_updated"]);
+const WITHOUT_ROW = new Set(["init", "task_updated"]);
 
-const made = new WeakMap<MessageView | TurnView, Row[]>();
+const cachedRows = new WeakMap<MessageView | TurnView, Row[]>();
 
 /**
  * Returns the same row objects for the same messages, so that unchanged rows are not rendered
  * again.
  */
 function rowsOfMessage(message: MessageView, before: MessageView | undefined): Row[] {
-  let rows = made.get(message);
+  let rows = cachedRows.get(message);
   if (rows === undefined) {
     rows = makeRows(message, before);
-    made.set(message, rows);
+    cachedRows.set(message, rows);
   }
   return rows;
 }
@@ -44,7 +44,7 @@ function makeRows(message: MessageView, before: MessageView | undefined): Row[] 
   return blocks.flatMap((block, at): Row[] => {
     const key = `${whose}${id}/${block.id}`;
     if (block.type === "event")
-      return UNSEEN.has(block.subtype ?? "") ? [] : [{ kind: "event", key, message, block }];
+      return WITHOUT_ROW.has(block.subtype ?? "") ? [] : [{ kind: "event", key, message, block }];
     const isFirst = at === 0;
     const took = isFirst ? between(before, message) : undefined;
     return [{ kind: "block", key, message, block, isFirst, took }];
@@ -61,10 +61,10 @@ function between(before: MessageView | undefined, message: MessageView): number 
 }
 
 function rowOfTurn(turn: TurnView): Row[] {
-  let rows = made.get(turn);
+  let rows = cachedRows.get(turn);
   if (rows === undefined) {
     rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn }];
-    made.set(turn, rows);
+    cachedRows.set(turn, rows);
   }
   return rows;
 }
@@ -118,7 +118,7 @@ export interface Entry {
 }
 
 /** The position of an entry in the rows. */
-export interface Found {
+export interface RowPosition {
   /** The key of the row in the list. */
   row: string;
   /** The key of a sub-agent's row in it, or the same. */
@@ -126,7 +126,7 @@ export interface Found {
 }
 
 /** Returns the row of this entry; an entry of a sub-agent is inside of its card. */
-export function rowOf(rows: readonly Row[], entry: Entry): Found | undefined {
+export function rowOf(rows: readonly Row[], entry: Entry): RowPosition | undefined {
   for (const row of rows) {
     if (shows(row, entry)) return { row: row.key, inner: row.key };
     const nested = row.kind === "block" && row.block.type === "tool" ? row.block.messages : undefined;
@@ -144,7 +144,7 @@ function shows(row: Row, { number, ids }: Entry): boolean {
 }
 
 /** Returns the nearest earlier row, for an entry without a row. */
-export function rowNear(rows: readonly Row[], { number }: Entry): Found | undefined {
+export function rowNear(rows: readonly Row[], { number }: Entry): RowPosition | undefined {
   const isBefore = (row: Row) => row.kind !== "turn" && (row.message.sequence ?? number + 1) <= number;
   const key = (rows.findLast(isBefore) ?? rows[0])?.key;
   return key === undefined ? undefined : { row: key, inner: key };

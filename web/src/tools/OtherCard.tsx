@@ -3,14 +3,14 @@
 import type { OtherView } from "@turnwire/client";
 import { memo } from "react";
 import { Icon } from "../app/Icon";
-import { known } from "../app/lookup";
-import { useWords } from "../app/words";
-import { Unseen } from "../markdown/Unseen";
+import { useWords } from "../app/language";
+import { lookUp } from "../app/lookup";
+import { VisibleText } from "../markdown/VisibleText";
+import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
 import { changesOf } from "./fileChanges";
-import { ICONS, type Kind } from "./kinds";
 import { Pictures } from "./Pictures";
-import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
-import { listIn, numberIn, outputText, picturesIn, textIn, todosIn } from "./reading";
+import { ICONS, type Kind } from "./toolKinds";
+import { listIn, numberIn, outputText, picturesIn, textIn, todosIn } from "./toolValues";
 
 const KINDS: Record<string, Kind> = {
   command_execution: "command",
@@ -35,12 +35,12 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
       <div className="card failure" role="note">
         <Icon name="warning" />
         <span>
-          <Unseen text={textIn(block, "message", "text") ?? ""} />
+          <VisibleText text={textIn(block, "message", "text") ?? ""} />
         </span>
       </div>
     );
   }
-  const kind = known(KINDS, type) ?? "raw";
+  const kind = lookUp(KINDS, type) ?? "raw";
   const code = numberIn(block, "exit_code");
   const name =
     kind === "raw" ? (textIn(block, "originalType") ?? (type || words.tool.raw)) : words.tool[kind];
@@ -49,10 +49,10 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
       <summary>
         <Icon name={type === "file_ref" ? "file" : ICONS[kind]} />
         <span className="name">
-          <Unseen text={name} />
+          <VisibleText text={name} />
         </span>
         <span className="about">
-          <Unseen text={textIn(block, "command", "query", "path", "tool_name") ?? ""} />
+          <VisibleText text={textIn(block, "command", "query", "path", "tool_name") ?? ""} />
         </span>
         {code !== undefined && (
           <span className={`state ${code ? "bad" : "good"}`}>{words.exitCode(code)}</span>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { blobPath, usePicture } from "../app/files";
-import { useWords } from "../app/words";
-import type { Picture } from "./reading";
+import { useWords } from "../app/language";
+import type { Picture } from "./toolValues";
 
 const SHOWN = /^image\/(png|jpeg|gif|webp)$/;
 

@@ -2,30 +2,30 @@
 
 import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
-import { wantedOf } from "../acting/wanted";
-import { Download } from "../app/Download";
+import { DownloadButton } from "../app/DownloadButton";
 import { Icon } from "../app/Icon";
-import { known } from "../app/lookup";
-import { useWords } from "../app/words";
-import { Cut } from "../markdown/Cut";
-import { Unseen } from "../markdown/Unseen";
+import { useWords } from "../app/language";
+import { lookUp } from "../app/lookup";
+import { LongText } from "../markdown/LongText";
+import { VisibleText } from "../markdown/VisibleText";
+import { partsOf } from "../requests/requestParts";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
+import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
 import { changesOf } from "./fileChanges";
-import { ICONS, type Kind, kindOf, mcpOf } from "./kinds";
 import { Pictures } from "./Pictures";
-import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
+import { ICONS, type Kind, kindOf, mcpOf } from "./toolKinds";
 import {
+  formatted,
   isObject,
   listIn,
   numberIn,
   outputText,
   picturesIn,
-  pretty,
   type Todo,
   textIn,
   todosIn,
-} from "./reading";
+} from "./toolValues";
 
 /** Kinds of cards that are open by default. */
 const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
@@ -34,7 +34,7 @@ const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
 export const NewestPlan = createContext<string | undefined>(undefined);
 
 /** The calls that run in the background. */
-export const Behind = createContext<ReadonlySet<string>>(new Set());
+export const BackgroundCalls = createContext<ReadonlySet<string>>(new Set());
 
 interface NestedProps {
   tool: ToolView;
@@ -44,16 +44,16 @@ interface NestedProps {
 
 interface Props extends NestedProps {
   /** Whether it contains a search result. */
-  isSought: boolean;
+  isSearchHit: boolean;
 }
 
-export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props) {
+export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit }: Props) {
   const words = useWords();
   const kind = kindOf(tool.tool_name, tool.tool_type);
   const [isOpen, setOpen] = useState<boolean>();
   const newest = useContext(NewestPlan);
   const isOld = kind === "todo" && newest !== undefined && newest !== tool.id;
-  const open = isOpen ?? (isSought || (OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
+  const open = isOpen ?? (isSearchHit || (OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
   const { name, about } = titleOf(tool, kind, words);
   return (
     <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
@@ -65,11 +65,11 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props
       >
         <Icon name={ICONS[kind]} />
         <span className="name">
-          <Unseen text={name} />
+          <VisibleText text={name} />
         </span>
         <span className="about">
           {/* The command is shown below, so not here. */}
-          <Unseen text={open && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)} />
+          <VisibleText text={open && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)} />
         </span>
         <State tool={tool} kind={kind} />
       </summary>
@@ -122,7 +122,7 @@ export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: strin
 
 function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
-  const isBehind = useContext(Behind).has(tool.id);
+  const isBehind = useContext(BackgroundCalls).has(tool.id);
   const code = kind === "command" ? exitCode(tool) : undefined;
   if (isBehind) {
     return (
@@ -155,7 +155,7 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
       </span>
     );
   }
-  if (tool.status === "aborted") return <span className="state bad">{words.cutShort}</span>;
+  if (tool.status === "aborted") return <span className="state bad">{words.interruptedBlock}</span>;
   return (
     <span className="state runs">
       <span className="spinner" aria-hidden="true" />
@@ -200,13 +200,13 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
       const prompt = textIn(input, "prompt");
       if (!prompt) return <Raw value={input} />;
       return (
-        <Cut text={prompt} most={5_000}>
+        <LongText text={prompt} most={5_000}>
           {(shown) => (
             <p className="task-prompt">
-              <Unseen text={shown} />
+              <VisibleText text={shown} />
             </p>
           )}
-        </Cut>
+        </LongText>
       );
     }
     case "question":
@@ -247,12 +247,12 @@ function Asked({ tool }: { tool: ToolView }) {
         return (
           <Fragment key={id}>
             <p className="asked">
-              <Unseen text={question} />
+              <VisibleText text={question} />
             </p>
             {request?.outcome && <Offered options={options} chosen={textsIn(own)} />}
             {isEach && (
               <p className="answered">
-                <Unseen text={answerText(own) || words.skipped} />
+                <VisibleText text={answerText(own) || words.skipped} />
                 {by}
               </p>
             )}
@@ -261,10 +261,10 @@ function Asked({ tool }: { tool: ToolView }) {
       })}
       {request?.outcome && !isEach && (
         <p className="answered">
-          <Unseen
+          <VisibleText
             text={
               given === undefined
-                ? (known(words.outcome, request.outcome) ?? request.outcome)
+                ? (lookUp(words.outcome, request.outcome) ?? request.outcome)
                 : answerText(given) || words.skipped
             }
           />
@@ -289,11 +289,11 @@ function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) 
           <li key={at} className={isChosen ? "chosen" : undefined}>
             <span className="mark">{isChosen && <Icon name="check" />}</span>
             <span>
-              <Unseen text={label} />
+              <VisibleText text={label} />
               {isChosen && <span className="hidden"> ({words.chosen})</span>}
               {about && (
                 <small>
-                  <Unseen text={about} />
+                  <VisibleText text={about} />
                 </small>
               )}
             </span>
@@ -314,7 +314,7 @@ function answerText(answer: unknown): string {
   if (typeof answer === "string") return answer;
   if (Array.isArray(answer)) return answer.map(answerText).join(", ");
   if (typeof answer === "object" && answer) return Object.values(answer).map(answerText).join(" · ");
-  return answer === undefined ? "" : pretty(answer);
+  return answer === undefined ? "" : formatted(answer);
 }
 
 /** The messages of a sub-agent, without its prompt. */
@@ -336,9 +336,9 @@ function isSaidAlready(tool: ToolView, kind: Kind): boolean {
 /** The input that ran instead: only the changed parts. */
 function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
   const words = useWords();
-  const { command, changes, rest } = wantedOf(tool.tool_name, updated);
+  const { command, changes, rest } = partsOf(tool.tool_name, updated);
   const before = isObject(tool.input) ? tool.input : {};
-  const isOther = ([name, value]: [string, unknown]) => pretty(value) !== pretty(before[name]);
+  const isOther = ([name, value]: [string, unknown]) => formatted(value) !== formatted(before[name]);
   const others = isObject(rest) ? Object.fromEntries(Object.entries(rest).filter(isOther)) : rest;
   return (
     <>
@@ -365,7 +365,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
           {words.decided(decided.decision ?? decided.outcome ?? "", decided.by)}
           {decided.reason && (
             <q>
-              <Unseen text={decided.reason} />
+              <VisibleText text={decided.reason} />
             </q>
           )}
         </p>
@@ -378,7 +378,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Output text={outputText(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}
-      {result?.blob && <Download blobId={result.blob.blob_id} label={words.wholeOutput} />}
+      {result?.blob && <DownloadButton blobId={result.blob.blob_id} label={words.wholeOutput} />}
     </>
   );
 }

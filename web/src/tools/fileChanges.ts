@@ -1,6 +1,6 @@
 // The files that a tool changes, and their changes.
 import { type DiffLine, diffOf, readDiff, readLine } from "./diff";
-import { fieldOf, isObject, type Json, listIn, without } from "./reading";
+import { fieldOf, isObject, type Json, listIn, without } from "./toolValues";
 
 export interface Change {
   path: string;

@@ -1,4 +1,4 @@
-"""A model that follows a script, for the real Claude Code: claude.py DIR SCRIPT prints its environment."""
+"""A scripted model for the real Claude Code. `claude.py DIR SCRIPT` prints its environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from turnwire.testing.model_api import (
     claude_environment,
 )
 
-MCP_SERVER = Path(__file__).parents[3] / "tests" / "agents" / "claude" / "mcp_server.py"
+MCP_SERVER = (
+    Path(__file__).parents[3] / "tests" / "agents" / "claude" / "helpers" / "mcp_stdio_server.py"
+)
 
 QUESTION = {
     "question": "Which colours?",
@@ -42,7 +44,7 @@ def greet(name: str) -> str:
 
 
 def talk(place: Path) -> list[Reply]:
-    """It writes, runs, asks, and is shown a picture."""
+    """Writes a file, runs a command, asks a question, and receives an image."""
     file = {"file_path": str(place / "greet.py"), "content": "def greet():\n    return 1\n"}
     command = {"command": "touch made; echo made it; exit 3", "timeout": 60_000}
     return [
@@ -60,8 +62,8 @@ def talk(place: Path) -> list[Reply]:
     ]
 
 
-def beside(place: Path) -> list[Reply]:
-    """It writes a file, and changes it."""
+def agent_panel(place: Path) -> list[Reply]:
+    """Writes a file, then changes it."""
     name = str(place / "notes.txt")
     change = {"file_path": name, "old_string": "one", "new_string": "two", "replace_all": False}
     return [
@@ -73,7 +75,7 @@ def beside(place: Path) -> list[Reply]:
 
 
 def permissions(place: Path) -> list[Reply]:
-    """It asks for a command, a change and a tool of an MCP server, then creates and changes files."""
+    """Requests a command, a change and an MCP tool, then creates and changes files."""
     name = str(place / "new.txt")
     return [
         Say(
@@ -87,7 +89,7 @@ def permissions(place: Path) -> list[Reply]:
     ]
 
 
-SCRIPTS = {"talk": talk, "beside": beside, "permissions": permissions}
+SCRIPTS = {"talk": talk, "agent_panel": agent_panel, "permissions": permissions}
 SERVERS = {
     "colours": {"command": sys.executable, "args": [str(MCP_SERVER)]},
     "broken": {"command": "/nowhere/at/all"},

@@ -23,7 +23,7 @@ PATH = "/team/chat"
 
 
 async def user_of(scope: Mapping[str, Any]) -> str | None:
-    """The name in the header `X-User`; no guest has one."""
+    """Returns the name in the header `X-User`; None for a guest."""
     return dict(scope["headers"]).get(b"x-user", b"").decode() or None
 
 

@@ -54,7 +54,7 @@ HOSTILE = [
 
 
 class Log:
-    """A conversation that is being written."""
+    """Writes one conversation."""
 
     def __init__(self, talk: Writing) -> None:
         self.talk = talk
@@ -116,7 +116,7 @@ async def begin(store: SqliteStore, name: str, title: str) -> Writing:
 
 
 async def seed_many(store: SqliteStore, count: int) -> None:
-    """As many conversations in which nothing was said; the first of them is the oldest."""
+    """Writes empty conversations, the oldest first."""
     for number in range(count):
         name = f"many-{number}"
         cwd = "/home/ann/birds/wings"
@@ -124,7 +124,7 @@ async def seed_many(store: SqliteStore, count: int) -> None:
 
 
 async def seed_long(store: SqliteStore, messages: int) -> None:
-    """As many entries: in each turn a question, an answer, a tool and what it gave back."""
+    """Writes entries: each turn has a message, an answer, a tool call and its result."""
     log = Log(await begin(store, "long", "A long one"))
     while log.count < messages:
         log.turn += 1
@@ -157,7 +157,7 @@ async def seed_hostile(store: SqliteStore) -> None:
     await store.release(log.talk.claim)
 
 
-# Words that mean something else where they become a class, or a key of an object.
+# Words with a meaning as a CSS class or as an inherited key of an object.
 CLASSES = ["veil broken", "completed broken", "constructor", "__proto__", "toString"]
 
 
@@ -195,7 +195,7 @@ TASKS = """What is left to do:
 
 
 async def seed_tasks(store: SqliteStore) -> None:
-    """A message with lists of tasks: tight, nested, and with paragraphs."""
+    """Writes a message with task lists: tight, nested, and with paragraphs."""
     log = Log(await begin(store, "tasks", "Lists of tasks"))
     log.turn = 1
     log.add("user", TextPart(TextPayload("What is left?")))

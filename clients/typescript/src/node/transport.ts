@@ -1,10 +1,10 @@
 // A WebSocket for Node.js: version 20 has none, and later versions have no standard way to send
-// headers. Supports what a line needs: text messages, pings and close codes.
+// headers. Supports what a connection needs: text messages, pings and close codes.
 import { createHash, randomBytes } from "node:crypto";
 import { request as plain } from "node:http";
 import { request as secure } from "node:https";
 import type { Duplex } from "node:stream";
-import type { SocketEvents, Transport } from "../line/transport.js";
+import type { SocketEvents, Transport } from "../connection/transport.js";
 import { CLOSE, FrameReader, frameOf, type Message, PING, PONG, TEXT } from "./frames.js";
 
 /** RFC 6455, section 1.3: proves that the server understood the upgrade. */

@@ -1,4 +1,14 @@
-// One conversation over RPC, across reconnects (docs/protocol/rpc.md, section 6).
+// One conversation over RPC, across reconnects (docs/reference/protocol/rpc.md, section 6).
+
+import { tooLarge, written } from "../connection/encoding.js";
+import {
+  FollowedConversation,
+  type FollowedSnapshot,
+  type OpenConversations,
+  type Waiting,
+} from "../connection/followed_conversation.js";
+import type { Opening } from "../connection/reconnecting_socket.js";
+import type { Transport } from "../connection/transport.js";
 import { type Closed, Refused, TurnwireError } from "../errors.js";
 import type {
   ErrorPayload,
@@ -18,10 +28,6 @@ import type {
 import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, type Json, object } from "../lenient.js";
-import type { Opening } from "../line/line.js";
-import { tooLarge, written } from "../line/outgoing.js";
-import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
-import type { Transport } from "../line/transport.js";
 import { defined } from "../view/defined.js";
 import { sameOr } from "../view/sharing.js";
 import { readRpcMessage, Transcript } from "./transcript.js";
@@ -30,7 +36,7 @@ import { RpcTurn } from "./turn.js";
 /** The conversation, and the options of the connection. Without a `conversation`, a new one. */
 export type RpcOptions = Omit<RpcConnect, "last_sequence" | "epoch">;
 
-export interface RpcSnapshot extends TalkSnapshot {
+export interface RpcSnapshot extends FollowedSnapshot {
   /** The id of the conversation, as soon as it is known. */
   readonly id?: string | undefined;
   /** The open questions and permissions. */
@@ -68,7 +74,7 @@ interface Asked {
   reply?: Waiting & { result: object; accept(): void };
 }
 
-export class RpcSession extends Talk<RpcSnapshot, Call> {
+export class RpcSession extends FollowedConversation<RpcSnapshot, Call> {
   readonly #transcript = new Transcript();
   readonly #asked = new Map<string, Asked>();
   #connected: RpcConnected | undefined;
@@ -80,7 +86,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 
   readonly #options: RpcOptions;
 
-  constructor(http: Http, transport: Transport, open: OpenTalks, options: RpcOptions = {}) {
+  constructor(http: Http, transport: Transport, open: OpenConversations, options: RpcOptions = {}) {
     super(http, transport, open);
     // The id makes the retry safe: it returns the same new conversation if the answer was lost.
     this.#options = options.conversation ? options : { client_message_id: newId(), ...options };
@@ -183,7 +189,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     reply.refuse(refused);
   }
 
-  // --- the line -----------------------------------------------------------------------------------------
+  // --- the connection -----------------------------------------------------------------------------------------
 
   protected opening(): Promise<Opening> {
     return this.openingAt("turnwire.rpc", "/ws/rpc");
@@ -338,7 +344,10 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 }
 
 function lost(): TurnwireError {
-  return new TurnwireError("LOST", "The line broke: look what came of it.");
+  return new TurnwireError(
+    "LOST",
+    "The connection was lost before the answer came. Read the conversation to see the result.",
+  );
 }
 
 /** The error for a request that another client answered, that was withdrawn, or never existed. */

@@ -1,5 +1,5 @@
 // The client side of RPC: reduces messages to the view of a conversation. The rules are in section
-// 5 of docs/protocol/rpc.md, and fixtures/reducer holds messages and their views.
+// 5 of docs/reference/protocol/rpc.md, and fixtures/reducer holds messages and their views.
 import type {
   MessageView,
   RpcAssistantMessage,
@@ -17,9 +17,9 @@ import type {
 import { readUnion } from "../lenient.js";
 import { ViewBuilder } from "../view/builder.js";
 import { defined } from "../view/defined.js";
-import type { BlockBuilder, MessageBuilder, Voice } from "../view/drawing.js";
-import { Recent } from "./recent.js";
-import { isOfKind, shownBlock } from "./shown.js";
+import type { BlockBuilder, MessageBuilder, Voice } from "../view/view_parts.js";
+import { isOfKind, shownBlock } from "./block_views.js";
+import { RecentNames } from "./recent_names.js";
 
 /** Number of remembered user messages; a duplicate arrives soon after the original, or never. */
 const REMEMBERED = 4096;
@@ -37,8 +37,8 @@ export class Transcript {
   #build = new ViewBuilder();
   /** One for the agent, and one for each sub-agent. */
   readonly #streaming = new Map<Voice, MessageBuilder>();
-  #seen = new Recent(REMEMBERED);
-  #results = new Recent(REMEMBERED);
+  #seen = new RecentNames(REMEMBERED);
+  #results = new RecentNames(REMEMBERED);
   #last: RpcStreamEvent | undefined;
   /** Of the running turn. */
   #error: TurnError | undefined;
@@ -61,8 +61,8 @@ export class Transcript {
   connected(isReset = false): void {
     if (isReset) {
       this.#build = new ViewBuilder();
-      this.#seen = new Recent(REMEMBERED);
-      this.#results = new Recent(REMEMBERED);
+      this.#seen = new RecentNames(REMEMBERED);
+      this.#results = new RecentNames(REMEMBERED);
       this.#error = undefined;
       this.#hasNews = false;
       this.#users = this.#nameless = 0;

@@ -1,5 +1,15 @@
 // One conversation over protocol v2, across reconnects: resumes from the cursor, and resends
 // commands without an answer under the same id.
+
+import { tooLarge, written } from "../connection/encoding.js";
+import {
+  FollowedConversation,
+  type FollowedSnapshot,
+  type OpenConversations,
+  type Waiting,
+} from "../connection/followed_conversation.js";
+import type { Opening } from "../connection/reconnecting_socket.js";
+import type { Transport } from "../connection/transport.js";
 import { Refused } from "../errors.js";
 import type {
   Accepted,
@@ -19,10 +29,6 @@ import type {
 import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, object } from "../lenient.js";
-import type { Opening } from "../line/line.js";
-import { tooLarge, written } from "../line/outgoing.js";
-import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
-import type { Transport } from "../line/transport.js";
 import { sameOr } from "../view/sharing.js";
 import { type PayloadOf, readFrame } from "./frames.js";
 import { ViewReducer } from "./reducer.js";
@@ -35,7 +41,7 @@ export interface ConversationOptions {
   tail?: number;
 }
 
-export interface Snapshot extends TalkSnapshot {
+export interface Snapshot extends FollowedSnapshot {
   /** Commands without an answer. */
   readonly unanswered: readonly ClientFrame[];
   /** The features of the agent. */
@@ -55,7 +61,7 @@ interface Sent extends Waiting {
   raw: string;
 }
 
-export class Conversation extends Talk<Snapshot, Sent> {
+export class Conversation extends FollowedConversation<Snapshot, Sent> {
   readonly #reducer = new ViewReducer();
   readonly #hearers = new Set<(frame: ServerFrame) => void>();
   #info: SessionInfo | undefined;
@@ -71,7 +77,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
     readonly id: string,
     http: Http,
     transport: Transport,
-    open: OpenTalks,
+    open: OpenConversations,
     options: ConversationOptions = {},
   ) {
     super(http, transport, open);
@@ -187,7 +193,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
     refuse(refused);
   }
 
-  // --- the line -----------------------------------------------------------------------------------------
+  // --- the connection -----------------------------------------------------------------------------------------
 
   protected opening(): Promise<Opening> {
     const { cursor, epoch } = this.#reducer;

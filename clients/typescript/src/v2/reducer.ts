@@ -1,11 +1,11 @@
 // The client side of protocol v2: reduces frames to the view of a conversation. The rules are in
-// section 11 of docs/protocol/v2.md, and fixtures/reducer holds frames and their views.
+// section 11 of docs/reference/protocol/v2.md, and fixtures/reducer holds frames and their views.
 import type { ServerFrame, View } from "../generated/types.js";
 import { integer, object } from "../lenient.js";
 import { ViewBuilder } from "../view/builder.js";
 import { defined } from "../view/defined.js";
+import * as shown from "./frame_views.js";
 import type { FrameOf, KnownFrame } from "./frames.js";
-import * as shown from "./shown.js";
 
 type BlockFrame = FrameOf<
   "assistant.chunk" | "assistant.thinking" | "assistant.tool_call" | "assistant.block"

@@ -15,8 +15,8 @@ import type {
   View,
 } from "../generated/types.js";
 import { defined } from "./defined.js";
-import { BlockBuilder, Card, draw, MessageBuilder, type Speech, type Voice } from "./drawing.js";
 import { sameOr, share } from "./sharing.js";
+import { BlockBuilder, Card, draw, MessageBuilder, type Speech, type Voice } from "./view_parts.js";
 
 /** The state while older entries are added. */
 interface Past {

@@ -1,4 +1,4 @@
-// A page that counts what is drawn. The test drives it through `window.page`.
+// A page that counts renderings. The test controls it through `window.page`.
 import { memo, StrictMode, useLayoutEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { Client, type MessageView } from "../../src/index.js";
@@ -53,7 +53,7 @@ function Inbox() {
 }
 
 const given = new URLSearchParams(location.search);
-// Where the page is from elsewhere, the test fetches tickets, as a server of its own would.
+// For a page of another origin the test fetches tickets, as the page's own server would.
 const ticket = (window as unknown as { ticket?: () => Promise<string> }).ticket;
 const client = new Client(given.get("url") ?? location.origin, ticket ? { ticket } : {});
 const root = createRoot(document.getElementById("root") as HTMLElement);
@@ -61,7 +61,7 @@ const root = createRoot(document.getElementById("root") as HTMLElement);
 const page = {
   client,
   drawn,
-  /** Shows so many components of the same conversation, and the inbox. */
+  /** Shows a number of components of the same conversation, and the inbox. */
   show(id: string, chats = 1, inbox = false): void {
     root.render(
       <StrictMode>

@@ -1,4 +1,4 @@
-"""Every recorded stream as an agent of its name: `played:01_text`, for a server's setting `agents`."""
+"""Agents that play the recorded streams; `played:01_text` names one in the setting `agents`."""
 
 from __future__ import annotations
 

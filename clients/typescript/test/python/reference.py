@@ -1,4 +1,4 @@
-"""What Python makes of it, as JSON: the reference for the tests of the TypeScript client.
+"""Prints what the Python reducers make of streams, as JSON: the reference for the TypeScript tests.
 
 reference.py recordings              every recorded stream: its frames, its messages, its views
 reference.py fold                    streams on standard input, as [{dialect, frames}]: their views

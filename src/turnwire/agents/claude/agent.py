@@ -19,16 +19,16 @@ from turnwire.agents.claude.extensions.servers import McpServer, ToolServer, rea
 from turnwire.agents.claude.options.bounds import DEFAULT, FAMILIES, bounds_of
 from turnwire.agents.claude.options.sdk_options import (
     MCP_CONFIG,
-    Told,
+    ProgramOptions,
     chosen_in,
     given_option,
     own_options,
+    program_options,
     sdk_options,
-    tell,
 )
 from turnwire.agents.claude.options.types import FOR_ANYONE, FOR_OWNER, NARROWING, ClaudeOptions
 from turnwire.agents.claude.options.validation import Registry, thinking_limit
-from turnwire.agents.claude.process.install import environment, find_cli, missing
+from turnwire.agents.claude.process.installation import environment, find_cli, missing
 from turnwire.agents.claude.process.private_file import private_file
 from turnwire.agents.claude.process.sdk_compat import QUERY, patient
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
@@ -188,7 +188,7 @@ class ClaudeAgent:
         await self.prepare()
         import claude_agent_sdk as sdk
 
-        from turnwire.agents.claude.process.program import Forgotten
+        from turnwire.agents.claude.process.claude_process import SessionNotFound
 
         cli = find_cli(self._cli_path)
         if cli is None:
@@ -204,7 +204,7 @@ class ClaudeAgent:
         try:
             at = None if fork is None else await self._fork_point(fork, start.conversation_id)
             return await self._begin(sdk, cli, cwd, start, at)
-        except Forgotten:
+        except SessionNotFound:
             session = await self._begin(
                 sdk, cli, cwd, structs.replace(start, native_session_id=None)
             )
@@ -222,13 +222,13 @@ class ClaudeAgent:
                 await asyncio.to_thread(forget_session, session_id, env)
 
     async def _fork_point(self, fork: NativeFork, conversation_id: str) -> ForkPoint:
-        from turnwire.agents.claude.process.program import Forgotten
+        from turnwire.agents.claude.process.claude_process import SessionNotFound
         from turnwire.agents.claude.sessions.forking import fork_point
         from turnwire.agents.claude.sessions.history import config_dir
 
         point = await fork_point(config_dir(self._environment()), fork, conversation_id)
         if point is None:
-            raise Forgotten("The session that this fork begins with does not exist any more.")
+            raise SessionNotFound("The session that this fork begins with does not exist any more.")
         return point
 
     async def _deferred(self, session_id: str | None) -> Deferred | None:
@@ -247,7 +247,7 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
-        from turnwire.agents.claude.process.start import Opening
+        from turnwire.agents.claude.process.session_opening import Opening
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
@@ -269,12 +269,12 @@ class ClaudeAgent:
             most_thinking=thinking_limit(self._options),
         )
         session = ClaudeSession(opening)
-        told = tell(options, cli, session.ask, session.hooks.registered(), servers)
+        launch = program_options(options, cli, session.ask, session.hooks.registered(), servers)
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told, cwd, start.lease),
-                    partial(patient(sdk.ClaudeSDKClient, self._start_seconds), told.client),
+                    partial(self._start, launch, cwd, start.lease),
+                    partial(patient(sdk.ClaudeSDKClient, self._start_seconds), launch.client),
                     self._recorder(start),
                 )
         except BaseException as error:
@@ -315,7 +315,7 @@ class ClaudeAgent:
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [config, Path(env.get("HOME") or Path.home()) / ".claude.json"]
 
-    async def _start(self, told: Told, cwd: str, lease: Lease | None) -> GuardedProcess:
+    async def _start(self, launch: ProgramOptions, cwd: str, lease: Lease | None) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentsBusy(
@@ -337,12 +337,12 @@ class ClaudeAgent:
 
                 proxy = await ModelProxy.start(env)
             with ExitStack() as open_files:
-                config, files = told.mcp_config.decode(), list[int]()
-                if told.is_secret:
-                    files.append(open_files.enter_context(private_file(told.mcp_config)))
+                config, files = launch.mcp_config.decode(), list[int]()
+                if launch.is_secret:
+                    files.append(open_files.enter_context(private_file(launch.mcp_config)))
                     config = f"/dev/fd/{files[0]}"
                 process = await GuardedProcess.start(
-                    [config if each == MCP_CONFIG else each for each in told.command],
+                    [config if each == MCP_CONFIG else each for each in launch.command],
                     cwd=cwd,
                     env=env if proxy is None else proxy.env,
                     grace=self._grace,

@@ -12,19 +12,19 @@ from msgspec import UNSET, UnsetType, structs
 from turnwire.agents.claude.extensions.hook_runs import HookRuns
 from turnwire.agents.claude.extensions.mcp_router import OwnServers
 from turnwire.agents.claude.extensions.tool_host import ToolHost
-from turnwire.agents.claude.options import controls
 from turnwire.agents.claude.options.live_settings import Chosen
 from turnwire.agents.claude.options.mcp_toggles import Switches
+from turnwire.agents.claude.process import control_runner
+from turnwire.agents.claude.process.claude_process import ClaudeProcess
 from turnwire.agents.claude.process.line_routing import is_for_sdk, told_by_us, unreadable
-from turnwire.agents.claude.process.program import Program
-from turnwire.agents.claude.process.start import Opening
+from turnwire.agents.claude.process.session_opening import Opening
 from turnwire.agents.claude.process.transport import Recorder
 from turnwire.agents.claude.questions.control_requests import ControlRequests
-from turnwire.agents.claude.questions.delivery import Asking
-from turnwire.agents.claude.turn.ordered_output import Telling
+from turnwire.agents.claude.questions.question_delivery import QuestionDelivery
+from turnwire.agents.claude.turn.ordered_output import OrderedOutput
 from turnwire.agents.claude.turn.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.turn.titles import find_title
-from turnwire.agents.claude.turn.turn_tracker import TurnWatch
+from turnwire.agents.claude.turn.turn_tracker import TurnTracker
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
@@ -56,20 +56,20 @@ class ClaudeSession(LocalSession):
         self._is_nameless = opening.names_itself  # until the first message gives a title
         self._closing = False
         self._adapter = claude.ClaudeStreamAdapter()
-        self._program = Program(self._heard, self._ended, self._check_open)
+        self._process = ClaudeProcess(self._heard, self._ended, self._check_open)
         self._chosen = Chosen(
-            self._program,
+            self._process,
             opening,
             check_open=self._check_open,
             refused=self._tell_refused,
         )
-        self._turn = TurnWatch()
-        self._telling = Telling(self._turn, self._program.below, self._say, self._start)
+        self._turn = TurnTracker()
+        self._output = OrderedOutput(self._turn, self._process.below, self._say, self._start)
         self._requests = ControlRequests(
-            opening.bounds.modes, answer=self._program.answer, tell=self._tell_answer
+            opening.bounds.modes, answer=self._process.answer, tell=self._tell_answer
         )
         self.hooks = HookRuns(opening.hooks, conversation_id, self._hook_ran)
-        self._asking = Asking(
+        self._delivery = QuestionDelivery(
             self._turn,
             opening.hold,
             self.hooks,
@@ -81,13 +81,13 @@ class ClaudeSession(LocalSession):
             ToolHost(
                 opening.tools,
                 conversation_id,
-                answer=self._program.answer,
+                answer=self._process.answer,
                 progress=self._tool_progress,
                 start=self._start,
             ),
             Switches(opening.servers, opening.start.mcp_off),
-            asking=self._asking.answer_call,
-            answer=self._program.answer,
+            asking=self._delivery.answer_call,
+            answer=self._process.answer,
         )
 
     @property
@@ -97,7 +97,7 @@ class ClaudeSession(LocalSession):
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         """Runs as the PreToolUse hook of a tool that asks a person."""
-        return await self._asking.ask(asked, tool_use_id, context)
+        return await self._delivery.ask(asked, tool_use_id, context)
 
     async def begin(
         self,
@@ -108,18 +108,18 @@ class ClaudeSession(LocalSession):
         """Starts the program and completes the handshake. Raises AgentGone."""
         # A session that ended with a deferred question normally asks it again by itself. It may
         # also be handling the loss of its background tasks, or have finished that already.
-        question, opening = self._asking.question, self._opening
+        question, opening = self._delivery.question, self._opening
         if opening.deferred is not None:
             question.open(opening.deferred.call)
-        await self._program.begin(start, connect, recorder)
-        if self._program.about.session_state != "running" and question.state == "resuming":
-            question.happens("rested")
+        await self._process.begin(start, connect, recorder)
+        if self._process.about.session_state != "running" and question.state == "resuming":
+            question.happens("not_continued")
         thinks = opening.start.max_thinking_tokens
         if thinks is not None:  # not a command line option: that could not be changed later
             await self._chosen.max_thinking_tokens(thinks)
         if self._servers.switches.are_needed:
             with suppress(Refused):  # a client that asks for the status sees the real state
-                await controls.set_switches(self._servers.switches, self._program.request)
+                await control_runner.set_switches(self._servers.switches, self._process.request)
 
     def tell_forgotten(self, before: str) -> None:
         """Reports that this session is new, because the session `before` no longer exists."""
@@ -130,14 +130,14 @@ class ClaudeSession(LocalSession):
         """Ends the program and all processes it started. An idle program may exit by itself."""
         was_closing, self._closing = self._closing, True
         if not self._is_over and not was_closing:
-            await self._asking.defer()
+            await self._delivery.defer()
         self._closed = True
         self._ready.set()
         # A program that exits by itself reports the end of its background tasks. That report would
         # take the place of the answer to a deferred question.
-        is_resuming = self._asking.question.state == "resuming"
-        idle = not (self._turn.is_busy or is_resuming or self._asking.gate.has_background)
-        ended = await self._program.end(leave=_LEAVE if idle else 0.0)
+        is_resuming = self._delivery.question.state == "resuming"
+        idle = not (self._turn.is_busy or is_resuming or self._delivery.gate.has_background)
+        ended = await self._process.end(leave=_LEAVE if idle else 0.0)
         await super().close()
         return ended
 
@@ -157,18 +157,18 @@ class ClaudeSession(LocalSession):
         if self._is_nameless:
             self._is_nameless = False
             self._start(self._name_by(content))
-        if self._asking.is_in_the_way:  # the deferred question was cancelled in the meantime
+        if self._delivery.is_in_the_way:  # the deferred question was cancelled in the meantime
             self._start(self._prompt_later(line))
         else:
-            self._program.write(line)
+            self._process.write(line)
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Delivers people's answers and decisions to the program."""
         self._check_open()
         to_claude = [reply for reply in replies if not self._requests.deliver(reply)]
-        line = self._asking.deliver(to_claude, resumed=resumed)
+        line = self._delivery.deliver(to_claude, resumed=resumed)
         if line is not None:
-            self._program.write(line)
+            self._process.write(line)
 
     async def choose(
         self,
@@ -189,12 +189,12 @@ class ClaudeSession(LocalSession):
     async def control(self, control: Control) -> ControlResult:
         """Carries out a control, and returns its result. Raises Refused or AgentGone."""
         self._check_open()
-        if self._asking.is_in_the_way:  # its turn is over: the deferred question gets no answer
-            await self._asking.take_back(self._stop)
-        return await controls.carry_out(
+        if self._delivery.is_in_the_way:  # its turn is over: the deferred question gets no answer
+            await self._delivery.take_back(self._stop)
+        return await control_runner.run_control(
             control,
-            self._program.request,
-            self._program.about,
+            self._process.request,
+            self._process.about,
             switches=self._servers.switches,
             models=self._opening.models,
             default=self._opening.bounds.model,
@@ -204,21 +204,21 @@ class ClaudeSession(LocalSession):
         """Interrupts the running turn, if there is one."""
         self._check_open()
         if self._turn.calls:
-            await self._telling.note_running()
+            await self._output.note_running()
         if self._turn.is_busy:
             await self._stop()
 
     async def _stop(self) -> None:
         self._adapter.interrupt_requested()
-        await self._program.interrupt()
+        await self._process.interrupt()
 
     async def _prompt_later(self, line: bytes) -> None:
         """Sends a prompt after the deferred question, which gets no answer, has been withdrawn."""
-        await self._asking.take_back(self._stop)
-        self._program.write(line)
+        await self._delivery.take_back(self._stop)
+        self._process.write(line)
 
     async def _name_by(self, content: list[Content]) -> None:
-        title = await find_title(content, self._program.request)
+        title = await find_title(content, self._process.request)
         if title is not None:
             named = {"title": title}
             self._news("session_title_changed", named, ev.TitleProposed, title=title)
@@ -229,7 +229,7 @@ class ClaudeSession(LocalSession):
         """Processes lines that arrived together. Returns the lines that the SDK has to handle."""
         events: list[NormalizedStreamEvent] = []
         for_sdk: list[bytes] = []
-        second = self._asking.second
+        second = self._delivery.second
         for raw in lines:
             if not raw.strip():
                 continue
@@ -238,7 +238,7 @@ class ClaudeSession(LocalSession):
             except BadLine as bad:
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
-            if type(line.message) is messages.StreamEvent and not self._asking.is_muted:
+            if type(line.message) is messages.StreamEvent and not self._delivery.is_muted:
                 fed = self._adapter.feed(line)  # the fast path: most lines are stream events
                 if second.is_open:
                     fed = [each for event in fed for each in second.follow(event)]
@@ -247,15 +247,15 @@ class ClaudeSession(LocalSession):
             if is_for_sdk(line.message, self._servers.has):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
-        if events and self._telling.tell(events) and len(self._out) > _MOST:
+        if events and self._output.emit(events) and len(self._out) > _MOST:
             self._start(self._hold_back())
         return for_sdk
 
     async def _hold_back(self) -> None:
         """Pauses the program until the reader has caught up, so that memory stays bounded."""
-        self._program.process.pause()
+        self._process.process.pause()
         await self._let_read(_MOST // 2)
-        self._program.process.resume()
+        self._process.process.resume()
 
     def _meaning(self, line: claude.Line) -> list[NormalizedStreamEvent]:
         match line.message:
@@ -275,20 +275,20 @@ class ClaudeSession(LocalSession):
         for event in events:
             if isinstance(event, ev.SessionInit):
                 self._chosen.says(event.model, event.permission_mode or "default")
-        is_muted = self._asking.is_muted  # covers the end of the turn, too
+        is_muted = self._delivery.is_muted  # covers the end of the turn, too
         if any(isinstance(event, ev.ResultSummary) for event in events):
             events = self._go_on(events)
         if is_muted:
             return []
-        told = [each for event in events for each in self._asking.second.follow(event)]
+        told = [each for event in events for each in self._delivery.second.follow(event)]
         return [self._turn.follow(event) for event in told]
 
     def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """Sends the answer as a prompt if a resumed turn ended without asking its question."""
-        line = self._asking.end_turn(is_done=any(map(_is_done, events)))
+        line = self._delivery.end_turn(is_done=any(map(_is_done, events)))
         if line is None:
             return events
-        self._program.write(line)
+        self._process.write(line)
         return [
             structs.replace(event, origin="resume") if _is_done(event) else event
             for event in events
@@ -299,11 +299,11 @@ class ClaudeSession(LocalSession):
         self._requests.hear(message)
         match message:
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
-                self._program.last_error = "; ".join(message.errors or []) or message.result
+                self._process.last_error = "; ".join(message.errors or []) or message.result
             case system.StatusChanged(permissionMode=str(mode)):
                 self._chosen.says(None, mode)
             case system.BackgroundTasksChanged(tasks=tasks):
-                self._asking.gate.set_background(working=bool(tasks))
+                self._delivery.gate.set_background(working=bool(tasks))
             case control.ControlCancelRequest(request_id):
                 self._servers.tools.cancel(request_id)
             case _:
@@ -314,7 +314,7 @@ class ClaudeSession(LocalSession):
         if self._closing:  # an intended close is not a loss
             self._turn.idle.set()
             return None
-        why = await self._program.why_gone(broken)
+        why = await self._process.why_gone(broken)
         self._die(why)
         return AgentGone(why)
 
@@ -334,7 +334,7 @@ class ClaudeSession(LocalSession):
         self._say(ev.UserMessage(*self._adapter.whose(None), [result], "tool"))
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
-        """Reports that an answer was delivered in another way than announced when it was given."""
+        """Reports that an answer was not delivered as its acknowledgement said."""
         told = {"request_id": reply.request_id, "delivered_as": how}
         typed = {"request_id": reply.request_id, "in_words": how == "prompt"}
         self._news("answer_delivered", told, ev.AnswerDelivered, **typed)
@@ -343,12 +343,12 @@ class ClaudeSession(LocalSession):
         told = msgspec.to_builtins(run)
         news = told_by_us(self._adapter.session_id, "hook_run", told, ev.HookRan, run=run)
         _, _, parent, agent_id = self._adapter.whose(run.agent_id)
-        self._telling.add(structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id))
+        self._output.add(structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id))
 
     def _tool_progress(self, tool_use_id: str, name: str, line: str) -> None:
         parent, agent_id = self._turn.voices.get(tool_use_id, (None, None))
         who = ("claude", self._adapter.session_id, parent, agent_id)
-        self._telling.add(ev.ToolProgress(*who, tool_use_id, name, None, line))
+        self._output.add(ev.ToolProgress(*who, tool_use_id, name, None, line))
 
 
 def _is_done(event: NormalizedStreamEvent) -> TypeGuard[ev.TurnCompleted]:

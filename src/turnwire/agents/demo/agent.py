@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import Raw, structs
 
 from turnwire.agents.demo.message import Message
-from turnwire.agents.demo.options import DemoOptions
+from turnwire.agents.demo.options import DemoOptions, demo_options
 from turnwire.agents.demo.scenes import play, play_answered, words_of
 from turnwire.agents.demo.script import Place, short_key
 from turnwire.agents.demo.turn import PROVIDER, Failed, Stopped, Turn, Work
@@ -50,7 +49,7 @@ class DemoAgent:
     )
 
     def __init__(self, **options: Any) -> None:
-        self._options = msgspec.convert(options, DemoOptions)
+        self._options = demo_options(options)
 
     def unavailable(self) -> str | None:
         """Returns None: the demo is always available."""
@@ -61,11 +60,10 @@ class DemoAgent:
 
         Raises AgentGone if the options are invalid.
         """
-        own = {**structs.asdict(self._options), **start.options}
         try:
-            options = msgspec.convert(own, DemoOptions)
-        except msgspec.ValidationError as error:
-            raise AgentGone(f"The demo does not understand its options: {error}") from None
+            options = demo_options({**structs.asdict(self._options), **start.options})
+        except TypeError as error:
+            raise AgentGone(str(error)) from None
         if options.never_start:
             await asyncio.Event().wait()
         name = start.native_session_id or f"demo-{short_key(start.conversation_id)}"

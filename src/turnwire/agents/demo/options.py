@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 from msgspec import Struct
 
-__all__ = ["DemoOptions"]
+__all__ = ["DemoOptions", "demo_options"]
 
 
 class DemoOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -18,3 +23,17 @@ class DemoOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     garbage: bool = False  # as a child process: writes lines that are not JSON between the events
     flood: float = 0  # megabytes of text per second at the start of each turn
     flood_seconds: float = 1
+
+
+def demo_options(given: Mapping[str, Any]) -> DemoOptions:
+    """Reads options by their names. Raises TypeError if an option is unknown or its value invalid."""
+    names = DemoOptions.__struct_fields__
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"There is: {', '.join(names)}."
+            raise TypeError(f"The demo has no option {name!r}. {hint}")
+    try:
+        return msgspec.convert(given, DemoOptions)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"The demo cannot use its options: {error}") from None

@@ -36,7 +36,7 @@ Put one of these words into a message, or several of them:
 | `tool` | a command with its output, as it comes |
 | `ask` | a question that waits for you, over a restart as well |
 | `form` | several questions at once, which you may skip |
-| `permission` | a call that needs your leave |
+| `permission` | a call that needs your permission |
 | `plan` | a to-do list that advances |
 | `subagent` | a helper with a voice of its own |
 | `background` | work that goes on after the turn |
@@ -70,7 +70,7 @@ Put one of these words into a message, or several of them:
     "answered": "The person answered: {answer}",
     "after_question": "**{answer}** it is. Thank you!",
     "after_nothing": "Then I choose myself.",
-    "before_permission": "I would like to clean up. That needs your leave.",
+    "before_permission": "I would like to clean up. That needs your permission.",
     "permission_title": "Delete the folder build",
     "permission_description": "Deletes build with everything in it. The demo only pretends to.",
     "permission_reason": "The command deletes files.",

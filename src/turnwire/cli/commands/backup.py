@@ -21,7 +21,8 @@ def command(*, home: Home, file: Path, as_json: bool) -> None:
     """Copy all conversations into one file.
 
     The conversations may be in use meanwhile. The copy is a complete database. To use it, save it
-    as turnwire.db in a directory, and name that directory with --data-dir.
+    as turnwire.db in a directory, and name that directory with --data-dir. A PostgreSQL database is
+    copied into such a file, too; `turnwire copy` brings it back.
     """
     if file.exists():
         raise TurnwireError(f"{file} exists already. Name a new file.")
@@ -42,5 +43,7 @@ async def _backup(home: Home, file: Path) -> str:
     from turnwire.cli.terminal.progress import copying
 
     async with home.store() as store:
+        if home.address:
+            return await store.backup(str(file))
         with copying(home.database, file):
             return await store.backup(str(file))

@@ -14,7 +14,7 @@ import click
 
 from turnwire import __version__
 from turnwire.cli.commands.serve import cannot_listen, settings_of
-from turnwire.cli.home import Home, run_async
+from turnwire.cli.home import STORE_HELP, Home, run_async
 from turnwire.cli.terminal.words import counted
 
 if TYPE_CHECKING:
@@ -64,29 +64,32 @@ class _Report:
 
 @click.command("doctor")
 @click.option("--data-dir", metavar="DIR", help="The data directory.")
+@click.option("--store", metavar="URL", help=STORE_HELP)
 @click.pass_context
-def command(ctx: click.Context, *, data_dir: str | None) -> None:
+def command(ctx: click.Context, *, data_dir: str | None, store: str | None) -> None:
     """Check this machine, and show every setting.
 
     Checks the agents, the data directory, its isolation from agents, the server and its port. Says
     how to fix each problem. Then lists every setting that `turnwire serve` would use here, and where
     its value comes from.
 
-    Exit code: 0 no problem, 1 something has to be mended.
+    Exit code: 0 no problem, 1 there is a problem.
     """
-    settings, told = settings_of(data_dir=data_dir)
-    home = Home(Path(data_dir) if data_dir else None)
+    settings, told = settings_of(data_dir=data_dir, store=store)
+    home = Home(Path(data_dir) if data_dir else None, store=store)
     report = _Report()
     report.head(f"Turnwire {__version__}, Python {platform.python_version()}")
     agents = _agents(report, settings)
     _data(report, settings.data_path)
+    if settings.store:
+        _database(report, settings)
     _isolation(report, settings, home, agents)
     place = _server(report, settings, home)
     _settings(report, told, settings, place)
     if report.broken:
         click.echo(f"{counted(report.broken, 'thing')} to mend: see MEND above.")
     else:
-        click.echo("Nothing has to be mended.")
+        click.echo("No problem was found.")
     ctx.exit(1 if report.broken else 0)
 
 
@@ -176,6 +179,27 @@ def _data(report: _Report, path: Path) -> None:
         report.fine(f"{database}, {database.stat().st_size:,} bytes")
     else:
         report.fine(f"{path}, empty")
+
+
+def _database(report: _Report, settings: Settings) -> None:
+    """Reports whether the database answers, whether its tables fit, its limits and its load."""
+    from turnwire.errors import TurnwireError
+    from turnwire.stores.address import Address
+    from turnwire.stores.open_store import need_postgres
+
+    report.head("Database")
+    try:
+        need_postgres()
+        from turnwire.stores.postgres.health import findings
+        from turnwire.stores.postgres.status import read_status
+
+        status = run_async(read_status(Address(settings.store)))
+    except TurnwireError as problem:
+        report.bad(problem.message)
+        return
+    marks = {"ok": report.fine, "note": report.note, "bad": report.bad}
+    for level, words in findings(status, is_synchronous=settings.synchronous_replication):
+        marks[level](words)
 
 
 def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | None:

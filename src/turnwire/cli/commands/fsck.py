@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwire.cli.conversations import has_died
-from turnwire.cli.home import Home, data_dir_option
+from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.cli.terminal.words import counted, plain
 
 if TYPE_CHECKING:
-    from turnwire.stores.sqlite.fsck import Finding, Report
+    from turnwire.stores.fsck import Finding, Report
 
 __all__ = ["command"]
 
@@ -30,7 +30,7 @@ def command(ctx: click.Context, *, home: Home, repair: bool, as_json: bool) -> N
 
     Exit code: 0 no damage, or all of it is repaired; 1 damage is left; 2 the check could not run.
     """
-    if not home.database.exists():
+    if not home.address and not home.database.exists():
         if not as_json:
             click.echo(f"There are no conversations in {home.path} yet, so nothing was checked.")
         return
@@ -46,17 +46,27 @@ def command(ctx: click.Context, *, home: Home, repair: bool, as_json: bool) -> N
 
 
 def _check(home: Home, repair: bool, *, hidden: bool) -> Report:
-    from turnwire.cli.terminal.progress import counting
-    from turnwire.stores.sqlite.fsck import check, entries_in
+    from turnwire.cli.terminal.progress import counting_of_total
 
-    with counting("checking", entries_in(home.database), hidden=hidden) as count:
-        return check(
-            home.database,
-            now=time.time_ns() // 1_000_000,
-            repair=repair,
-            has_died=has_died,
-            progress=count,
-        )
+    with counting_of_total("checking", hidden=hidden) as count:
+        if home.address:
+            from turnwire.stores.open_store import need_postgres
+
+            need_postgres()
+            from turnwire.stores.postgres.fsck import check as check_database
+
+            return run_async(
+                check_database(
+                    home.address,
+                    repair=repair,
+                    has_died=has_died,
+                    progress=count,
+                )
+            )
+        from turnwire.stores.sqlite.fsck import check
+
+        now = time.time_ns() // 1_000_000
+        return check(home.database, now=now, repair=repair, has_died=has_died, progress=count)
 
 
 def facts(finding: Finding) -> dict[str, Any]:
@@ -78,9 +88,10 @@ def _print(report: Report, home: Home, repair: bool) -> None:
     from turnwire.cli.terminal.table import Page
 
     page = Page()
+    everything = "the database" if home.address else "the file"
     for finding in report.findings:
         where = [plain(each) for each in (finding.conversation_id, finding.place) if each]
-        head = Text.assemble((finding.kind, "bold"), "  ", "  ".join(where) or "the file")
+        head = Text.assemble((finding.kind, "bold"), "  ", "  ".join(where) or everything)
         page.words(Text.assemble(head, "  ", plain(finding.what)))
         page.words(_done(finding, repair), 2)
     entries = counted(report.entries, "entry", "entries")

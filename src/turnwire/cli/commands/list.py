@@ -40,7 +40,7 @@ def command(*, home: Home, as_json: bool) -> None:
             click.echo(msgspec.json.encode(facts(row)))
     elif not rows:
         start = home.command("run", "hello")
-        click.echo(f"There are no conversations in {home.path} yet. Start one: {start}")
+        click.echo(f"There are no conversations in {home.place} yet. Start one: {start}")
     else:
         _print(rows)
         damaged = sum(row.damage is not None for row in rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnwire.cli.home import Home
+from turnwire.cli.home import STORE_HELP, Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -33,6 +33,16 @@ _LAST_START = "the last start"  # the source of a port that the data directory r
     "--public-url", metavar="URL", help="The address that people open, if you use a proxy."
 )
 @click.option("--data-dir", metavar="DIR", help="The data directory.")
+@click.option("--store", metavar="URL", help=STORE_HELP)
+@click.option(
+    "--bus",
+    metavar="URL",
+    help="How servers that share the store reach each other: nats://, valkey://, redis://,"
+    " postgresql://, unix://, or off.  [default: the database, or sockets in the data directory]",
+)
+@click.option(
+    "--node", metavar="NAME", help="The name of this server among those that share the store."
+)
 @click.option(
     "--agent",
     metavar="NAME",
@@ -50,6 +60,9 @@ def command(
     port: int | None,
     public_url: str | None,
     data_dir: str | None,
+    store: str | None,
+    bus: str | None,
+    node: str | None,
     agent: str | None,
     open_it: bool | None,
 ) -> None:
@@ -62,16 +75,23 @@ def command(
     Without --port the server uses the port of its last start, so that open pages reconnect, or 7410.
     If that port is taken, the server uses another one and says so.
 
-    Other settings are in turnwire.toml or the environment: see docs/server.md.
+    Other settings are in turnwire.toml or the environment: see docs/reference/settings.md.
     """
     from turnwire.settings_check import check_settings
 
     settings, told = settings_of(
-        host=host, port=port, public_url=public_url, data_dir=data_dir, agent=agent
+        host=host,
+        port=port,
+        public_url=public_url,
+        data_dir=data_dir,
+        store=store,
+        bus=bus,
+        node=node,
+        agent=agent,
     )
     check_settings(settings, told)
     source = next(each.source for each in told if each.name == "port")
-    home = Home(Path(data_dir) if data_dir else None)
+    home = Home(Path(data_dir) if data_dir else None, store=store)
     _serve(settings, home, port_source=source, open_it=open_it)
 
 
@@ -112,7 +132,7 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
     other = find_server(settings.data_path)
     if other is not None:
         said = f"another server uses this data directory, at {other.url} (process {other.pid})"
-        click.echo(f"turnwire: {said}. The turns that it runs stay on it.", err=True)
+        click.echo(f"turnwire: {said}. Both serve every conversation.", err=True)
     settings, too_few = fit_connections(settings, raise_file_limit(settings))
     if too_few is not None:
         click.echo(f"turnwire: {too_few}.", err=True)
@@ -156,7 +176,7 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
         _run(Server(app, settings, listener, announce))
     if sys.stdout.isatty():
         click.echo()  # the terminal has printed ^C in this line
-    click.echo(f"Stopped. The conversations are kept in {settings.data_path}")
+    click.echo(f"Stopped. The conversations are kept in {settings.kept_in}")
 
 
 def cannot_listen(settings: Settings, error: OSError) -> str:
@@ -173,7 +193,7 @@ def cannot_listen(settings: Settings, error: OSError) -> str:
             "accepts all. A public host name goes into the setting `hosts`."
         )
     elif error.errno == errno.EACCES:
-        step = "Choose a port from 1024 on, and use a proxy: see docs/server.md."
+        step = "Choose a port from 1024 on, and use a proxy: see docs/how-to/nginx-and-systemd.md."
     return f"cannot listen on {place}: {error.strerror or error}. {step}"
 
 

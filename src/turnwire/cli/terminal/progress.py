@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from turnwire.cli.recordings.recording import Entry, Recording
 
-__all__ = ["batches_with_progress", "copying", "counting", "reading", "with_progress"]
+__all__ = [
+    "batches_with_progress",
+    "copying",
+    "counting",
+    "counting_of_total",
+    "reading",
+    "steps",
+    "with_progress",
+]
 
 _T = TypeVar("_T")
 
@@ -44,6 +52,21 @@ def counting(what: str, total: int, *, hidden: bool = False) -> Iterator[Callabl
 
 
 @contextmanager
+def counting_of_total(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar for many entries. Yields a function that takes the finished entries and all."""
+    with ExitStack() as bar:
+        update: Callable[[int], None] | None = None
+
+        def count(done: int, total: int) -> None:
+            nonlocal update
+            if update is None:
+                update = bar.enter_context(counting(what, total, hidden=hidden))
+            update(done)
+
+        yield count
+
+
+@contextmanager
 def reading(path: Path) -> Iterator[Callable[[int], None]]:
     """Shows a bar for a large file. Yields a function that takes the bytes read since its last call."""
     size, done = path.stat().st_size, 0
@@ -70,6 +93,29 @@ def copying(source: Path, target: Path) -> Iterator[None]:
 
     with Console(stderr=True).status(f"copying to {target.name}"):
         yield
+
+
+@contextmanager
+def steps(*, hidden: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Shows a bar for work in several steps. Yields a function: step, done, total."""
+    if hidden or not _on_screen():
+        yield lambda step, done, total: None
+        return
+
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(compact=True),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda step, done, total: bar.update(
+            task, description=step, completed=done, total=total
+        )
 
 
 @contextmanager

@@ -70,7 +70,9 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
     if d.turn is not None and d.turn.turn_id == turn_id and not is_suspended(d):
         d.move("agent_spoke")
     raw = getattr(event, "raw", UNSET)
-    is_known = isinstance(event, ev.SessionInit) and not hear_of_init(d, event)
+    is_known = isinstance(event, ev.SessionInit) and not hear_of_init(
+        d, event, choosing=said.choosing
+    )
     for entry in () if is_known else said.entries:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
         raw = UNSET  # stored once, with the first entry
@@ -98,7 +100,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_title(d, title)
         case ev.HookRan(run=run):
             hear_of_hook(d, run)
-        case ev.PermissionModeChanged(permission_mode=mode):
+        case ev.PermissionModeChanged(permission_mode=mode) if not said.choosing:
             d.permission_mode = mode
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
@@ -195,13 +197,13 @@ def _figures(d: Draft, result: ev.ResultSummary) -> None:
 
     If the turn is still starting they belong to an earlier one.
     """
-    turn_id = d.turn.turn_id if d.turn else None
+    turn = None if d.turn is None or d.turn.phase == "starting" else d.turn
     if result.cost_usd:
-        d.writes.append(Spend(turn_id, result.cost_usd))
-    if d.turn is None or d.turn.phase == "starting":
+        d.writes.append(Spend(turn.turn_id if turn else None, result.cost_usd))
+    if turn is None:
         d.totals = add_to_totals(d.totals, result)
     else:
-        d.turn = structs.replace(d.turn, spent=add_to_turn(d.turn.spent, result))
+        d.turn = structs.replace(turn, spent=add_to_turn(turn.spent, result))
 
 
 def _finish(d: Draft, end: TurnEnd) -> None:

@@ -96,7 +96,7 @@ class Audit(_Effect, frozen=True):
 class Spend(_Effect, frozen=True):
     """Adds a cost of the agent to the ledger."""
 
-    turn_id: int | None  # None if no turn is open
+    turn_id: int | None  # None if the cost belongs to no open turn
     cost_usd: float
 
 

@@ -139,6 +139,7 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     inbox_item_id: str | None = None  # used if the event opens a request
     last: bool = True  # no further event was ready at the same time
     unsent: bool = False  # the starting turn was not handed to the agent yet
+    choosing: bool = False  # a choice of a person has not reached the agent yet
     # The event comes from a recording: the actions of people show only in the agent's events.
     recorded: bool = False
 

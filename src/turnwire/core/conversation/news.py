@@ -68,15 +68,16 @@ def hear_of_hook(d: Draft, run: ev.HookRun) -> None:
     d.audit("hook_run", None, **{name: value for name, value in told.items() if value is not None})
 
 
-def hear_of_init(d: Draft, init: ev.SessionInit) -> bool:
+def hear_of_init(d: Draft, init: ev.SessionInit, *, choosing: bool = False) -> bool:
     """Records the agent's settings. Returns whether they are new or changed, for the log.
 
     A changed model or permission mode counts as well, because the status shows only reported
-    values.
+    values. `choosing`: the agent does not know the latest choice yet, so the choice stays.
     """
     before = d.model, d.permission_mode, d.init_digest
-    d.model = init.model or d.model
-    d.permission_mode = init.permission_mode or d.permission_mode
+    if not choosing:
+        d.model = init.model or d.model
+        d.permission_mode = init.permission_mode or d.permission_mode
     d.init_digest = init.digest or digest_of(
         [init.model, init.cwd, init.permission_mode, init.tools, init.agent_version]
     )

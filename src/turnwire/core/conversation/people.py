@@ -25,7 +25,16 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.questions import ONLY
 from turnwire.core.status import OpenRequest
 
-__all__ = ["OWNER", "answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
+__all__ = [
+    "OWNER",
+    "answered",
+    "chose",
+    "decided",
+    "default_answer",
+    "give_answer",
+    "interrupted",
+    "renamed",
+]
 
 OWNER = "owner"  # the name of the data's owner in the log
 
@@ -41,6 +50,17 @@ def answered(d: Draft, answer: i.Answered) -> None:
         check_budgets(d.before, answer.budget)
     delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
     d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
+
+
+def default_answer(request: OpenRequest, text: str) -> object | None:
+    """Returns a text as the answer to every question. Returns None if it is not an option."""
+    names = [question.id for question in request.questions]
+    answer: object = text if len(names) < 2 else dict.fromkeys(names, text)
+    try:
+        _check_choices(request, answer)
+    except Refused:
+        return None
+    return answer
 
 
 def give_answer(

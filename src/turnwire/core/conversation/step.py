@@ -63,9 +63,11 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
         )
         refuse(d, request.request_id, "permission", why)
         return
+    default = d.options.question_default
+    answer = None if default is None else people.default_answer(request, default)
     match d.options.question_policy:
-        case "default" if d.options.question_default is not None:
-            people.give_answer(d, request, d.options.question_default, "deadline")
+        case "default" if answer is not None:
+            people.give_answer(d, request, answer, "deadline")
         case "wait":
             if request.request_id not in d.overdue:  # audited once; server restarts repeat it
                 d.overdue.append(request.request_id)

@@ -111,7 +111,7 @@ class MessageState:
     def place(self, content: Sequence[ContentBlock], uuid: str | None) -> int:
         """Returns the index of an assistant frame's blocks, and marks them as finished.
 
-        A frame does not have its index. See "One message, two ways in" in docs/design.md.
+        A frame does not have its index. See "One message, two ways in" in docs/explanation/design.md.
         """
         index = self._frames.get(uuid) if uuid is not None else None
         if index is None:

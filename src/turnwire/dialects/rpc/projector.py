@@ -39,19 +39,22 @@ class Line:
         turn_id: int | None = None,
         number: int | None = None,
         news: News | None = None,
+        *,
+        written: bytes | None = None,
     ) -> None:
+        """`written`: the bytes, if another node has encoded the message."""
         self.kind = kind
         self.message = message
         self.turn_id = turn_id  # the turn of the stream that gets it
         self.number = number  # the number of its entry
         self.news = news
         self.holders = 0  # the clients whose queue holds this line: see `server.sockets.backlog`
-        self._written: bytes | None = None
+        self._written = written
 
     @property
     def size(self) -> int:
         """Estimates the size in bytes."""
-        return _NEWS if self.message is None else len(self.written)
+        return len(self.written) or _NEWS
 
     @property
     def written(self) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -16,22 +17,21 @@ from msgspec import structs
 from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation import step
 from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend, share_of
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
-from turnwire.core.happenings import Happening
 from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.actor.agent_events import AgentEvents, Heard
+from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.actor.agent_runner import AgentRunner
 from turnwire.engine.actor.budget import NO_LIMIT, Allowance, UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.actor.partial_saving import Saving
 from turnwire.engine.actor.slots import Slot, Slots
+from turnwire.engine.actor.steps import Steps
 from turnwire.engine.fanout.channel import Channel, FollowAgain
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
@@ -54,10 +54,19 @@ __all__ = ["Actor"]
 
 _log = logging.getLogger("turnwire")
 _UNREACHABLE = "The log could not be written for so long that another process may take over."
+_DEFECT = "An event of the agent could not be handled. The log of the server says why."
+_DEADLINE = "deadline:"  # the names of the timers of requests begin with this
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
 
 
-_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
+_T = TypeVar("_T")
+
+
+class _ChoiceDone(msgspec.Struct, frozen=True):
+    """A choice has reached the agent. Events before this item may not know the choice."""
+
+
+_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced | _ChoiceDone
 
 
 class Actor:
@@ -101,7 +110,9 @@ class Actor:
         self._committed = committed
         self._budgets = budgets
         self._holds = False  # budget may be reserved for its turn
+        self._choosing = 0  # choices that the agent may not know yet
         self._native_session_id = row.native_session_id
+        self._spoken_in: str | None = None  # the agent's session that sent the latest batch
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
@@ -116,7 +127,7 @@ class Actor:
             agent,
             Slot(slots, row.user, row.agent, self._make_room),
             new_id=new_id,
-            fetch=store.get_blob,
+            fetch=lambda digest: self._with_retries(lambda: store.get_blob(digest)),
             roots=roots,
         )
         self._left = partials
@@ -135,16 +146,24 @@ class Actor:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the conversation can be dropped from memory without loss."""
+        """Whether the conversation can be dropped from memory without loss.
+
+        Deadlines do not keep it there: any process fires them; see `Store.overdue`.
+        """
         return not (
             self._inbox
             or self._controls
             or self._task
-            or self._timers
+            or any(not name.startswith(_DEADLINE) for name in self._timers)
             or self._runner.is_open
             or self.channel.is_followed
             or self._stopping.is_set()  # its last step is still to be written
         )
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether an agent is open, is being opened, or is ending."""
+        return self._runner.is_open
 
     def post(self, item: _Item) -> None:
         """Queues an item. Publishes a batch of partials at once if the actor is idle."""
@@ -152,13 +171,12 @@ class Actor:
             if isinstance(item, Ask):
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
             return
-        if (
-            self._task is None
-            and isinstance(item, list)
-            and self._hearing.only_grows(self.state, item)
-        ):
-            self._grow(item)
-            return
+        if isinstance(item, list):
+            # Noted now: the agent may have ended when the batch is committed.
+            self._spoken_in = self._runner.native_session_id or self._spoken_in
+            if self._task is None and self._hearing.only_grows(self.state, item):
+                self._grow(item)
+                return
         self._inbox.append(item)
         if self._task is None:
             self._task = asyncio.create_task(
@@ -168,13 +186,29 @@ class Actor:
     def recover(self) -> None:
         """Ends the turn that the last owner left running, and sets the timers of requests again."""
         is_archived = self.row.archived
-        for request in self.state.requests:
-            if request.deadline_at is not None and not is_archived:
-                self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
         if self._left or needs_recovery(self.state):
             left, self._left = self._left, []
             self._saving.found(left)
             self.post(i.Recovered(at=self._clock.now(), archived=is_archived, partials=left))
+        if not is_archived:
+            self._set_deadlines()
+
+    def _set_deadlines(self) -> None:
+        """Sets the timers of open requests. Posts deadlines that have passed at once."""
+        now, passed = self._clock.now(), []
+        for request in self.state.requests:
+            if request.deadline_at is None:
+                continue
+            if ms_of(request.deadline_at) <= now:
+                passed.append(request.request_id)
+            else:
+                self._set_timer(f"{_DEADLINE}{request.request_id}", ms_of(request.deadline_at))
+        self.pass_deadlines(passed)
+
+    def pass_deadlines(self, request_ids: Iterable[str]) -> None:
+        """Posts that the deadlines of requests have passed."""
+        for request_id in request_ids:
+            self.post(i.DeadlinePassed(at=self._clock.now(), request_id=request_id))
 
     def lose(self) -> None:
         """Posts that another owner has taken over."""
@@ -198,9 +232,7 @@ class Actor:
         self._try_again.set()
         await self._runner.close()
         await self.settle()
-        for cancel in self._timers.values():
-            cancel()
-        self._timers.clear()
+        self.cancel_timers()
         await self._saving.stop()
         if not self.dead:
             is_archived = reason == "archived"
@@ -220,7 +252,10 @@ class Actor:
                 if self.channel.is_waited_for:
                     await asyncio.sleep(0)  # lets a new follower take its snapshot
         except Fenced:
-            await self._die()
+            try:
+                await self._die()
+            except Exception:  # no caller and no follower waits for ever
+                _log.exception("conversation %s: could not be closed", self.row.conversation_id)
         finally:
             self._task = None
         if self.dead:
@@ -235,6 +270,8 @@ class Actor:
                 await self._answer(item)
             elif isinstance(item, i.Controlled):
                 await self._end_control(item)
+            elif isinstance(item, _ChoiceDone):
+                self._choosing = max(0, self._choosing - 1)
             elif isinstance(item, i.GraceOver) and self.channel.is_followed:
                 pass  # a follower came back in time
             elif isinstance(item, list):
@@ -247,6 +284,7 @@ class Actor:
                         await self._hear(self._hearing.silence(self.state, item.at), item.at)
                     finally:  # or the runner would wait for ever
                         unsent = self._runner.begin_again()
+                        self._choosing = 0  # the next session is opened with the choices
                     item = structs.replace(item, unsent=unsent)
                 await self._carry_out(item)
         except Fenced:
@@ -263,14 +301,17 @@ class Actor:
             refuse(item, Refused("INTERNAL_ERROR"))
         elif isinstance(item, i.Controlled):
             self._controls.fail(item.control_id, Refused("INTERNAL_ERROR"))
-        elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
+        elif isinstance(item, i.AgentLost) or self.state.turn is None:
+            pass
+        # As a loss, which ends the turn: a turn that is only stopped may be handed over again, and
+        # would fail again.
+        elif not self._runner.lose(_DEFECT):
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
     def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
         """Publishes partials directly: they need no commit, so they need no task."""
         try:
-            heard = self._hearing.take(self.state, batch, self._clock.now())
-            self._publish(heard.state, heard.happened)
+            self._publish(self._hearing.take(self.state, batch, self._clock.now()))
         except Exception:
             self._has_failed(batch)
 
@@ -313,32 +354,27 @@ class Actor:
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
             return
-        after, effects = step(self.state, asked)
-        ack = effects.ack or e.Ack()
+        steps = Steps(self.state)
+        ack = steps.add(asked, self.channel).ack or e.Ack()
         if receipt is not None:
             receipt = structs.replace(receipt, ack=msgspec.json.encode(ack))
-        happened = self.channel.step(self.state, after, effects.writes, iso(now))
-        reach(CrashPoint.ASK_STEPPED)
-        commit = self._commit(after, effects.writes, now, receipt, is_news=effects.is_news)
-        await self._store.commit(commit)
-        reach(CrashPoint.ASK_WRITTEN)
+        await self._write_once(steps, now, receipt)
         accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
-        self._publish(after, happened)
-        self._do(effects)
+        self._finish(steps)
 
     # --- controls: the agent answers, so each needs a second step -------------------------------
 
     async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
-        after, effects = step(self.state, asked)
-        happened = self.channel.step(self.state, after, effects.writes, iso(asked.at))
-        reach(CrashPoint.ASK_STEPPED)
-        commit = self._commit(after, effects.writes, asked.at, is_news=effects.is_news)
-        await self._store.commit(commit)
-        reach(CrashPoint.ASK_WRITTEN)
+        steps = Steps(self.state)
+        steps.add(asked, self.channel)
+        await self._write_once(steps, asked.at)
         self._controls.begin(ask, asked, receipt)
-        self._publish(after, happened)
-        self._do(effects)
+        self._finish(steps)
+
+    def chosen(self) -> None:
+        """Posts that a choice has reached the agent, after the events that came before."""
+        self.post(_ChoiceDone())
 
     def answered(self, control_id: str, came: ControlResult | Refused) -> None:
         """Posts the result of a control. Ignores one that no caller waits for."""
@@ -347,32 +383,25 @@ class Actor:
             self.post(ended)
 
     async def _end_control(self, ended: i.Controlled) -> None:
-        after, effects = step(self.state, ended)
-        ack = effects.ack or e.Ack()
-        happened = self.channel.step(self.state, after, effects.writes, iso(ended.at))
-        receipt = self._controls.receipt(ended, ack)
-        await self._write(after, effects.writes, ended.at, receipt, is_news=effects.is_news)
+        steps = Steps(self.state)
+        ack = steps.add(ended, self.channel).ack or e.Ack()
+        await self._write(steps, ended.at, self._controls.receipt(ended, ack))
         self._controls.end(ended, ack)
-        self._publish(after, happened)
-        self._do(effects)
+        self._finish(steps)
+
+    # --- the rest of the inputs -----------------------------------------------------------------
 
     async def _carry_out(self, came: i.Input) -> None:
-        after, effects = step(self.state, came)
-        happened = self.channel.step(self.state, after, effects.writes, iso(came.at))
-        await self._write(after, effects.writes, came.at, is_news=effects.is_news)
-        self._publish(after, happened)
-        self._do(effects)
+        steps = Steps(self.state)
+        steps.add(came, self.channel)
+        await self._write(steps, came.at)
+        self._finish(steps)
 
     async def _make_true(self, back: i.Recovered) -> None:
         """Commits the unfinished text and the end of the turn together: no agent runs any more."""
-        heard = self._hearing.silence(self.state, back.at)
-        before = heard.state
-        heard.state, effects = step(before, back)
-        heard.writes += effects.writes
-        heard.effects.append(effects)
-        now = iso(back.at)
-        heard.happened += self.channel.step(before, heard.state, effects.writes, now)
-        await self._hear(heard, back.at)
+        steps = self._hearing.silence(self.state, back.at)
+        steps.add(back, self.channel)
+        await self._hear(steps, back.at)
 
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
         """Handles a batch of events.
@@ -384,69 +413,67 @@ class Actor:
         if unsent and self._runner.is_leaving:
             batch = [event for event in batch if isinstance(event, ResultSummary)]
         now = self._clock.now()
-        await self._hear(self._hearing.take(self.state, batch, now, unsent=unsent), now)
+        choosing = self._choosing > 0
+        steps = self._hearing.take(self.state, batch, now, unsent=unsent, choosing=choosing)
+        await self._hear(steps, now)
 
-    async def _hear(self, heard: Heard, now: int) -> None:
-        """Commits a batch, then publishes it in order, then runs its effects."""
-        with self.channel.telling():
-            is_news = any(effects.is_news for effects in heard.effects)
-            await self._write(heard.state, heard.writes, now, is_news=is_news)
-            self._publish(heard.state, heard.happened)
-        for effects in heard.effects:
-            self._do(effects)
+    async def _hear(self, steps: Steps, now: int) -> None:
+        """Commits the steps of a batch, then publishes them. New followers wait until then."""
+        with self.channel.publishing():
+            await self._write(steps, now)
+            self._publish(steps)
+        self._do(steps)
 
     # --- effects ------------------------------------------------------------------------------
 
-    def _commit(
-        self,
-        after: Conversation,
-        writes: list[e.Moment],
-        now: int,
-        receipt: Receipt | None = None,
-        *,
-        is_news: bool,
-        happened: bool = False,
-    ) -> Commit:
-        native = self._runner.native_session_id
+    def _commit(self, steps: Steps, now: int, receipt: Receipt | None, *, happened: bool) -> Commit:
+        native = self._runner.native_session_id or self._spoken_in
         changed = native if native != self._native_session_id else None
-        kept = [write for write in writes if not isinstance(write, e.Tell)]
-        settles = self._holds and not _works(after)
-        ended = self._saving.ended() if happened else []
+        kept = [write for write in steps.writes if not isinstance(write, e.Tell)]
+        settles = self._holds and not _works(steps.state)
         return Commit(
-            *(self.claim, after, kept, iso(now), receipt, changed, happened, settles),
-            is_news=is_news,
-            ended_blocks=ended,
+            *(self.claim, steps.state, kept, iso(now), receipt, changed, happened, settles),
+            is_news=steps.is_news,
+            ended_blocks=self._saving.ended() if happened else [],
         )
 
-    async def _write(
-        self,
-        after: Conversation,
-        writes: list[e.Moment],
-        now: int,
-        receipt: Receipt | None = None,
-        *,
-        is_news: bool,
-    ) -> None:
+    async def _write_once(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
+        """Commits what a person asked for. Raises StorageUnavailable, and then nothing changed."""
+        reach(CrashPoint.ASK_STEPPED)
+        commit = self._commit(steps, now, receipt, happened=False)
+        await self._store.commit(commit)
+        reach(CrashPoint.ASK_WRITTEN)
+        self._native_session_id = commit.native_session_id or self._native_session_id
+
+    async def _write(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
         """Commits a step that cannot be refused: retries until the store accepts it."""
-        if not writes and receipt is None and after == self.state and not self._saving.ended():
+        has_changed = steps.writes or steps.state != self.state
+        if not (has_changed or receipt is not None or self._saving.ended()):
             return
-        attempt = 0
-        while True:
-            commit = self._commit(after, writes, now, receipt, is_news=is_news, happened=True)
+
+        async def write() -> Commit:
+            commit = self._commit(steps, now, receipt, happened=True)
+            reach(CrashPoint.STEP_MADE)
+            await self._store.commit(commit)
+            reach(CrashPoint.STEP_WRITTEN)
+            return commit
+
+        commit = await self._with_retries(write)
+        self._saving.forget(commit.ended_blocks)
+        self._native_session_id = commit.native_session_id or self._native_session_id
+
+    async def _with_retries(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Retries until the store is available. Raises StorageUnavailable at shutdown."""
+        for attempt in itertools.count():
             try:
-                reach(CrashPoint.STEP_MADE)
-                await self._store.commit(commit)
-                reach(CrashPoint.STEP_WRITTEN)
-                break
+                return await work()
             except StorageUnavailable as down:
                 self._refuse_waiting(down)
                 self.channel.stop_waiting()
                 if self._stopping.is_set():
                     raise  # the next start recovers the log
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
-                attempt += 1
-        self._saving.forget(commit.ended_blocks)
-        self._native_session_id = commit.native_session_id or self._native_session_id
+        raise AssertionError  # the loop has no end
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
         """Refuses the commands in the queue, so that no caller waits while the store is down."""
@@ -461,7 +488,13 @@ class Actor:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, happened: Sequence[Happening]) -> None:
+    def _finish(self, steps: Steps) -> None:
+        """Publishes committed steps, then runs their effects."""
+        self._publish(steps)
+        self._do(steps)
+
+    def _publish(self, steps: Steps) -> None:
+        after = steps.state
         news = after is not self.state
         self.state = after
         if self._holds and not _works(after):
@@ -470,18 +503,20 @@ class Actor:
         if news:
             self._committed(after.head)
         reach(CrashPoint.PUBLISHES)
-        self.channel.publish(after, happened)
+        self.channel.publish(after, steps.happened)
         reach(CrashPoint.PUBLISHED)
         self._saving.look()
 
-    def _do(self, effects: e.Effects) -> None:
-        for command in effects.commands:
-            self._runner.tell(command)
-        for timer in effects.timers:
-            if isinstance(timer, e.SetTimer):
-                self._set_timer(timer.name, timer.at)
-            else:
-                self._cancel_timer(timer.name)
+    def _do(self, steps: Steps) -> None:
+        for effects in steps.effects:
+            for command in effects.commands:
+                self._choosing += isinstance(command, e.Choose)
+                self._runner.tell(command)
+            for timer in effects.timers:
+                if isinstance(timer, e.SetTimer):
+                    self._set_timer(timer.name, timer.at)
+                else:
+                    self._cancel_timer(timer.name)
         if self.state.turn is None and not self.state.background and self._runner.is_open:
             self._set_timer("idle", self._clock.now() + round(self._idle_seconds * 1000))
         else:
@@ -490,7 +525,7 @@ class Actor:
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
         self._timers[name] = lambda: None
-        if name.startswith("deadline:"):  # a time of day, by the clock
+        if name.startswith(_DEADLINE):  # a time of day, by the clock
             timer = self._clock.call_at(at, lambda: self._fire(name))
         else:  # a duration, which must not change when the clock is set
             left = at - self._clock.now()
@@ -502,6 +537,12 @@ class Actor:
         cancel = self._timers.pop(name, None)
         if cancel is not None:
             cancel()
+
+    def cancel_timers(self) -> None:
+        """Cancels all timers: the conversation is dropped from memory, or ends."""
+        for cancel in self._timers.values():
+            cancel()
+        self._timers.clear()
 
     def _fire(self, name: str) -> None:
         self._timers.pop(name, None)
@@ -537,7 +578,7 @@ class Actor:
 
     async def allowance(self) -> Allowance:
         """Returns what an agent without a turn may spend. Reserves nothing."""
-        user = await self._user_budget()
+        user = await self._with_retries(self._user_budget)
         own = left_to_spend(self.state, None)
         if user is None:
             return self._allowed(own)
@@ -562,7 +603,9 @@ class Actor:
             if self._agent.capabilities.is_free:
                 return self._allowed(own)
             self._holds = self._budgets.is_limited
-            amount = await self._budgets.reserve(self.claim, self.row.user, choose)
+            amount = await self._with_retries(
+                lambda: self._budgets.reserve(self.claim, self.row.user, choose)
+            )
         except Refused as spent:
             return structs.replace(NO_LIMIT, refused=spent)
         return self._allowed(own if amount is None else amount)
@@ -605,7 +648,7 @@ class Actor:
         lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
         self.post(lost)
 
-    def rested(self) -> None:
+    def runner_idle(self) -> None:
         """Reports that no agent is open. An idle conversation is then dropped from memory."""
         self._cancel_timer("idle")
         if self._task is None:
@@ -614,13 +657,13 @@ class Actor:
     async def _die(self) -> None:
         """Ends the agent without another commit: another owner has taken over."""
         self.dead = True
-        for cancel in self._timers.values():
-            cancel()
-        self._timers.clear()
-        await self._saving.stop()
-        self.channel.drop()  # the new owner publishes what was not sent yet
-        self.channel.finish(await self._why_lost())
-        await self._runner.close()
+        self.cancel_timers()
+        try:
+            await self._saving.stop()
+        finally:
+            self.channel.drop()  # the new owner publishes what was not sent yet
+            self.channel.finish(await self._why_lost())
+            await self._runner.close()
 
     async def _why_lost(self) -> Callable[[], TurnwireError]:
         name = self.row.conversation_id

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, TextBlock
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation import step
 from turnwire.core.conversation.rules import offered_rules
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.happenings import Happening
 from turnwire.core.joining import joined
 from turnwire.core.message import Message
 from turnwire.core.partials import cut_short
 from turnwire.core.text import writable
 from turnwire.core.times import iso
+from turnwire.engine.actor.steps import Steps
 from turnwire.engine.fanout.channel import Channel
 
-__all__ = ["AgentEvents", "Heard"]
+__all__ = ["AgentEvents"]
 
 # While a turn runs, these events change only partials, so they need no step.
 _GROWS = frozenset(
@@ -37,15 +36,6 @@ _GROWS = frozenset(
         ev.UsageUpdated,
     ]
 )
-
-
-class Heard(Struct):
-    """The result of one batch. It is published only after its writes are committed."""
-
-    state: Conversation
-    writes: list[e.Moment]
-    happened: list[Happening]
-    effects: list[e.Effects]
 
 
 class AgentEvents:
@@ -87,42 +77,49 @@ class AgentEvents:
         at: int,
         *,
         unsent: bool = False,
-    ) -> Heard:
+        choosing: bool = False,
+    ) -> Steps:
         """Handles a batch of events, one step after the other.
 
-        `unsent`: the next turn has not been handed over to the agent yet.
+        `unsent`: the next turn has not been handed over to the agent yet. `choosing`: a choice of a
+        person has not reached it yet.
         """
         now = iso(at)
-        heard = Heard(state, [], [], [])
+        steps = Steps(state)
         growing: list[NormalizedStreamEvent] = []
         left = deque(joined(events))
         while left:
             event = _writable(left.popleft())
             if type(event) is ev.PermissionRequested and event.suggestions:
                 event = self._with_offers(event)
-            if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
+            if type(event) in _GROWS and _is_under_way(steps.state, event.parent_tool_use_id):
                 growing.append(event)
                 if type(event) is not ev.ContentDelta:
                     self._entries.feed(event, run_id="", now=now)  # returns none, but tracks blocks
                 continue
             entries = self._entries_of(event, now)
-            if not entries and _is_quiet(heard.state, event):
+            if not entries and _is_quiet(steps.state, event):
                 growing.append(event)
                 continue
             if growing:
-                heard.happened += self._channel.stream(growing, heard.state, now)
+                steps.happened += self._channel.stream(growing, steps.state, now)
                 growing = []
             if type(event) is ev.TurnCompleted or type(event) is ev.TurnFailed:
                 for last in self._last_words(event):
-                    self._step(heard, last, self._entries_of(last, now), at, now)
-                heard.happened += self._channel.hush(now, helpers=False)
+                    self._step(steps, last, self._entries_of(last, now), at, now)
+                steps.happened += self._channel.hush(now, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
-            self._step(heard, event, entries, at, now, is_last=not figures_follow, unsent=unsent)
+            self._step(
+                *(steps, event, entries, at, now),
+                is_last=not figures_follow,
+                unsent=unsent,
+                choosing=choosing,
+            )
             # A turn that begins in this batch is handed over only after the commit.
-            unsent |= any(map(e.hands_over, heard.effects[-1].commands))
+            unsent |= any(map(e.hands_over, steps.effects[-1].commands))
         if growing:
-            heard.happened += self._channel.stream(growing, heard.state, now)
-        return heard
+            steps.happened += self._channel.stream(growing, steps.state, now)
+        return steps
 
     def _with_offers(self, event: ev.PermissionRequested) -> ev.PermissionRequested:
         """Returns the request with only the permission rules that its user may choose."""
@@ -131,26 +128,26 @@ class AgentEvents:
         rules = offered_rules(event.suggestions, is_owners=self._is_owners, modes=self._modes)
         return structs.replace(event, suggestions=rules)
 
-    def silence(self, state: Conversation, at: int) -> Heard:
+    def silence(self, state: Conversation, at: int) -> Steps:
         """Ends all open blocks after the end of the agent, and keeps their partials as entries."""
-        heard = Heard(state, [], [], [])
+        steps = Steps(state)
         for last in self._last_words(None):
-            self._step(heard, last, self._entries_of(last, iso(at)), at, iso(at))
+            self._step(steps, last, self._entries_of(last, iso(at)), at, iso(at))
         # Blocks that are still open, of a turn that is suspended and takes no events.
         for left in self._channel.growing.open_blocks():
             who = ("", "", left.parent_tool_use_id, left.agent_id)
             void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
-            heard.happened += self._channel.stream([void], heard.state, iso(at))
+            steps.happened += self._channel.stream([void], steps.state, iso(at))
         self._entries = EntryStream()  # the next process has its own messages
-        heard.happened += self._channel.hush(iso(at), helpers=True)
-        return heard
+        steps.happened += self._channel.hush(iso(at), helpers=True)
+        return steps
 
     def _entries_of(self, event: NormalizedStreamEvent, now: str) -> list[Message]:
         return self._entries.feed(event, run_id="", now=now)
 
     def _step(
         self,
-        heard: Heard,
+        steps: Steps,
         event: NormalizedStreamEvent,
         entries: list[Message],
         at: int,
@@ -158,8 +155,9 @@ class AgentEvents:
         *,
         is_last: bool = True,
         unsent: bool = False,
+        choosing: bool = False,
     ) -> None:
-        heard_now = i.AgentSaid(
+        heard = i.AgentSaid(
             at=at,
             event=event,
             entries=entries,
@@ -167,16 +165,14 @@ class AgentEvents:
             inbox_item_id=None if self._is_recording else self._new_id(),
             last=is_last,
             unsent=unsent,
+            choosing=choosing,
             recorded=self._is_recording,
         )
-        before = heard.state
-        heard.state, effects = step(before, heard_now)
-        heard.writes += effects.writes
-        heard.effects.append(effects)
-        came = self._channel.step(before, heard.state, effects.writes, now)
-        said = self._channel.stream([event], heard.state, now)
+        before = len(steps.happened)
+        steps.add(heard, self._channel)
         # The figures come before the end of the turn, so that a projector can send both together.
-        heard.happened += [*said, *came] if isinstance(event, ev.ResultSummary) else [*came, *said]
+        place = before if isinstance(event, ev.ResultSummary) else len(steps.happened)
+        steps.happened[place:place] = self._channel.stream([event], steps.state, now)
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
         """Returns the events that end the open blocks and keep their partials.

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from turnwire.core.controls import RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.events import TurnCompleted
 from turnwire.engine.actor.budget import Allowance, not_begun
 from turnwire.engine.actor.open_agent import (
     AgentConversation,
@@ -30,7 +31,7 @@ class _End(Struct, frozen=True):
     """An end of the agent that the conversation has not handled yet."""
 
     agent: OpenAgent | None  # None: the agent could not be opened
-    telling: asyncio.Task[None]
+    reporting: asyncio.Task[None]
 
 
 class AgentRunner:
@@ -97,7 +98,7 @@ class AgentRunner:
     @property
     def native_session_id(self) -> str | None:
         """The agent's own id of its session."""
-        return self._open.session.native_session_id if self._open else None
+        return self._current.session.native_session_id if self._current else None
 
     def tell(self, command: e.Command) -> None:
         """Queues a command. A closed runner only keeps it, for `has_unsent`."""
@@ -138,9 +139,9 @@ class AgentRunner:
         """Ends the agent and the runner. The conversation is not notified: it is the caller."""
         self._is_closed = True
         self._refuse_controls()
-        telling = self._unknown_end.telling if self._unknown_end else None
+        reporting = self._unknown_end.reporting if self._unknown_end else None
         asked = self._current.asked if self._current else ()
-        tasks = [task for task in (self._worker, telling, *asked) if task is not None]
+        tasks = [task for task in (self._worker, reporting, *asked) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -163,7 +164,7 @@ class AgentRunner:
         finally:
             self._worker = None
         if not self.is_open:
-            self._conversation.rested()
+            self._conversation.runner_idle()
 
     async def _do(self, command: e.Command) -> None:
         match command:
@@ -186,8 +187,11 @@ class AgentRunner:
                 self._in_hand = None
                 await opened.deliver(command)
             case e.Choose():
-                if self._current is not None:  # else the next session is opened with it
-                    await self._current.choose(command)
+                try:
+                    if self._current is not None:  # else the next session is opened with it
+                        await self._current.choose(command)
+                finally:
+                    self._conversation.chosen()
             case e.AskAgent():
                 await self._control(command)
             case e.CloseAgent():
@@ -211,7 +215,7 @@ class AgentRunner:
         if allowed.refused is not None:
             self._conversation.post(not_begun(self._agent.name, allowed.refused))
             return None
-        if before is not None and allowed.is_another_than(before):
+        if before is not None and allowed.differs_from(before):
             await self._close_agent()
         return allowed
 
@@ -253,9 +257,18 @@ class AgentRunner:
 
     def _stop(self, command: e.StopAgent) -> None:
         self._refuse_controls()
-        self._commands.clear()
+        is_queued = any(isinstance(each, e.Prompt) for each in self._commands)
+        # Choices, and answers to background work, are no part of the turn: the agent gets them.
+        self._commands = deque(
+            each
+            for each in self._commands
+            if isinstance(each, e.Choose | e.Deliver) and not e.hands_over(each)
+        )
         if command.force or self._open is None or e.hands_over(self._in_hand):
             self._end_agent(None, forced=True)  # and every process that it started
+        elif is_queued:  # the agent knows nothing of the turn, so it cannot report its end
+            whose = (self._agent.name, self.native_session_id or "", None, None)
+            self._conversation.post([TurnCompleted(*whose, interrupted=True)])
         else:
             self._open.interrupt()
 
@@ -278,8 +291,8 @@ class AgentRunner:
             worker.cancel()
         # In its own task, which only `close` cancels: an end that is never posted would block all
         # later commands.
-        telling = asyncio.create_task(self._tell_end(worker, message, forced))
-        self._unknown_end = _End(self._current, telling)
+        reporting = asyncio.create_task(self._tell_end(worker, message, forced))
+        self._unknown_end = _End(self._current, reporting)
 
     async def _tell_end(
         self, worker: asyncio.Task[None] | None, message: str | None, forced: bool

@@ -34,7 +34,7 @@ class Allowance(Struct, frozen=True):
     refused: Refused | None = None  # why nothing may be spent
     is_busy: bool = False  # background work is running
 
-    def is_another_than(self, before: Allowance) -> bool:
+    def differs_from(self, before: Allowance) -> bool:
         """Returns whether the allowance of an open session is out of date.
 
         Another conversation has spent some of it, or a new period allows more. Returns False while

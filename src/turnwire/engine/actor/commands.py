@@ -147,5 +147,6 @@ class Controls:
         """Refuses the commands that wait for one control, or for all of them if the id is None."""
         names = list(self._pending) if control_id is None else [control_id]
         for name in names:
-            for ask in self._pending.pop(name).waiting:
+            pending = self._pending.pop(name, None)
+            for ask in pending.waiting if pending is not None else ():
                 refuse(ask, why)

@@ -35,6 +35,7 @@ __all__ = ["AgentConversation", "OpenAgent", "broken", "open_session", "refusal_
 
 _log = logging.getLogger("turnwire")
 _CONTROL_SECONDS = 90.0  # timeout of a control
+_CLOSE_SECONDS = 60.0  # timeout of a close; agents with a process take at most half of it
 _LONG = 1_000_000  # characters of a block that counts as long
 _WAIT_FOR_LONG = 1.0  # seconds to wait for the commit of a long block
 
@@ -57,6 +58,9 @@ class AgentConversation(Protocol):
     async def settle(self) -> None:
         """Waits until all events that were posted are committed."""
 
+    def chosen(self) -> None:
+        """Notes that a choice has reached the agent, or that no agent is open; once for each."""
+
     def answered(self, control_id: str, came: ControlResult | Refused) -> None:
         """Takes the result of a control; called exactly once for each."""
 
@@ -65,7 +69,7 @@ class AgentConversation(Protocol):
     ) -> None:
         """Handles the end of the agent, or a failed start. Calls `AgentRunner.begin_again`."""
 
-    def rested(self) -> None:
+    def runner_idle(self) -> None:
         """Called when no agent is open and no command waits."""
 
 
@@ -217,7 +221,8 @@ class OpenAgent:
     async def _close(self) -> list[EndedProcess]:
         try:
             reach(CrashPoint.CLOSES)
-            processes = await self.session.close()
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                processes = await self.session.close()
             reach(CrashPoint.CLOSED)
             return processes
         except Exception:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from turnwire.core import happenings as h
 from turnwire.core.conversation import effects as e
@@ -21,7 +23,15 @@ from turnwire.core.status import Status
 from turnwire.errors import TurnwireError
 from turnwire.ports import Projected, Projector
 
-__all__ = ["Channel", "FollowAgain", "Follower", "SlowReader", "Subscriber"]
+__all__ = [
+    "Channel",
+    "FollowAgain",
+    "Follower",
+    "Presentation",
+    "Remote",
+    "SlowReader",
+    "Subscriber",
+]
 
 _log = logging.getLogger("turnwire")
 
@@ -101,6 +111,23 @@ class Subscriber:
         self._wake()
 
 
+class Presentation(Struct, frozen=True):
+    """The current state of a conversation, in the messages of one protocol."""
+
+    state: Conversation  # its head and its last turn are those of the messages
+    messages: Sequence[Any]
+
+
+class Remote(Protocol):
+    """The node that runs a conversation which this node follows."""
+
+    async def present(self, protocol: str, begin: Callable[[], None]) -> Presentation | None:
+        """Returns the current state, for a new follower. Calls `begin` at that very moment.
+
+        Returns None if the node does not answer.
+        """
+
+
 class _Projection:
     """The followers of one protocol, and the projector that they share."""
 
@@ -117,10 +144,12 @@ class Channel:
     def __init__(self, state: Conversation) -> None:
         self.state = state  # as last published
         self.growing = Growing()
+        self.remote: Remote | None = None  # set while another node sends what happens
+        self.is_stale = False  # followers may have seen another status than that of `state`
         self._seen = (state, status_of(state))
         self._projections: dict[str, _Projection] = {}  # by protocol, while it has followers
-        self._told = asyncio.Event()  # set while nothing waits to be published
-        self._told.set()
+        self._published = asyncio.Event()  # set while nothing waits to be published
+        self._published.set()
         self._waiting = 0  # followers that wait for `_told`
 
     @property
@@ -132,6 +161,11 @@ class Channel:
     def is_followed(self) -> bool:
         """Whether the channel has followers."""
         return bool(self._projections)
+
+    @property
+    def protocols(self) -> set[str]:
+        """The protocols that have followers."""
+        return set(self._projections)
 
     def subscribe(
         self, follower: Follower, protocol: str, make: Callable[[], Projector]
@@ -250,30 +284,45 @@ class Channel:
 
     def publish(self, state: Conversation, happened: Sequence[h.Happening]) -> None:
         """Publishes what has led to this state, in each protocol."""
-        self._tell(state, lambda projector: projector.project(happened))
+        self._tell(state, lambda _, projector: projector.project(happened))
 
-    def catch_up(self, state: Conversation, missed: Sequence[h.Kept], now: str) -> None:
+    def catch_up(
+        self,
+        state: Conversation,
+        missed: Sequence[h.Kept],
+        now: str,
+        presented: Mapping[str, Sequence[Projected]] | None = None,
+    ) -> None:
         """Replays missed entries to all followers, then sends the state, as to a new client.
 
-        Sends nothing if no client would see a difference.
+        `presented`: the state in the messages of each protocol, if another node has sent it. Sends
+        nothing if no client would see a difference.
         """
 
-        def messages(projector: Projector) -> list[Projected]:
+        def messages(protocol: str, projector: Projector) -> list[Projected]:
             replayed = [message for kept in missed for message in projector.replay(kept, now)]
-            return [*replayed, *projector.present(self.now(now))]
+            if presented is None:
+                return [*replayed, *projector.present(self.now(now))]
+            return [*replayed, *presented.get(protocol, ())]
 
-        if missed or status_of(state) != status_of(self.state):
+        is_news = missed or self.is_stale or presented is not None
+        if is_news or status_of(state) != status_of(self.state):
+            self.is_stale = False
             self._tell(state, messages)
         else:
             self.state = state
 
+    def relay(self, state: Conversation, messages: Mapping[str, Sequence[Projected]]) -> None:
+        """Hands on what another node has published, in the messages of each protocol."""
+        self._tell(state, lambda protocol, projector: messages.get(protocol, ()))
+
     def _tell(
-        self, state: Conversation, project: Callable[[Projector], Sequence[Projected]]
+        self, state: Conversation, project: Callable[[str, Projector], Sequence[Projected]]
     ) -> None:
         self.state = state
         for protocol, projection in self._projections.items():
             try:
-                messages = project(projection.projector)
+                messages = project(protocol, projection.projector)
             except Exception:  # a defect of one protocol must not affect the others
                 name = state.conversation_id
                 _log.exception("conversation %s cannot be published in %s", name, protocol)
@@ -291,20 +340,20 @@ class Channel:
                     follower.receive(together)
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def publishing(self) -> Iterator[None]:
         """Makes new followers wait until the `with` body has published.
 
         The partials have grown already, but must not be seen before that.
         """
-        self._told.clear()
+        self._published.clear()
         try:
             yield
         finally:
-            self._told.set()
+            self._published.set()
 
     def stop_waiting(self) -> None:
         """Admits new followers during retries. They may see partials earlier than others."""
-        self._told.set()
+        self._published.set()
 
     # --- new followers ------------------------------------------------------------------------
 
@@ -312,8 +361,8 @@ class Channel:
         """Waits until everything is published, so that no message is missing after the snapshot."""
         self._waiting += 1
         try:
-            while not self._told.is_set():
-                await self._told.wait()
+            while not self._published.is_set():
+                await self._published.wait()
         finally:
             self._waiting -= 1
 

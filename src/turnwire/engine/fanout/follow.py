@@ -51,15 +51,18 @@ async def open_at(
     The caller ends the subscription.
     """
     projector = channel.subscribe(follower, reader.protocol, reader.make)
-    await channel.until_told()
-    follower.begin()
+    remote = channel.remote
+    given = await remote.present(reader.protocol, follower.begin) if remote is not None else None
+    if given is None:
+        await channel.until_told()
+        follower.begin()
     now = iso(clock.now())
-    state = channel.state
+    state = channel.state if given is None else given.state
     head = state.head
     start = start_of(
         place.last_sequence, place.epoch, place.tail, head=head, epoch_now=replays.epoch
     )
-    last = projector.present(channel.now(now))
+    last = projector.present(channel.now(now)) if given is None else given.messages
     for message in projector.greet(reader.opening(start, head, now)):
         yield message
     work = LongWork()
@@ -89,8 +92,10 @@ async def follow(
     subscriber = Subscriber(news.set, frames=frames, size=size)
     epoch = replays.epoch
     try:
-        async for message in open_at(place, channel, subscriber, replays, clock, reader):
-            yield message
+        first = open_at(place, channel, subscriber, replays, clock, reader)
+        async with aclosing(first):
+            async for message in first:
+                yield message
         while True:
             while (waiting := subscriber.take()) is not None:
                 yield waiting

@@ -12,6 +12,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.opening import Opening, Start
 from turnwire.core.status import Limits
 from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.relayed import pack, unpack
 from turnwire.dialects.v2.sent import Sent
 from turnwire.engine.agents import KnownAgents
 from turnwire.engine.fanout.channel import Channel, Follower
@@ -19,13 +20,13 @@ from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.follow import Place, Reader, follow, open_at
 from turnwire.engine.fanout.presence import Connections
 from turnwire.engine.fanout.replay import Replays
-from turnwire.engine.ownership.registry import STOPPED, Ownership
+from turnwire.engine.ownership.owned_conversations import STOPPED, OwnedConversations
 from turnwire.engine.settings import EngineSettings
-from turnwire.ports import Clock, ConversationRow, Store, WireProtocol
+from turnwire.ports import Clock, ConversationRow, Projector, Store, WireProtocol
 
 __all__ = ["V2", "Following"]
 
-V2 = WireProtocol("v2", lambda row: V2Projector(row.conversation_id))
+V2 = WireProtocol("v2", lambda row: V2Projector(row.conversation_id), pack, unpack)
 
 
 class Following:
@@ -36,12 +37,15 @@ class Following:
         store: Store,
         clock: Clock,
         channels: Channels,
-        ownership: Ownership,
+        ownership: OwnedConversations,
         connections: Connections,
+        attach: Callable[[Channel, ConversationRow, str], object],
         agents: KnownAgents,
         settings: EngineSettings,
         new_id: Callable[[], str],
     ) -> None:
+        """`attach` asks the owner of a row to send what happens, in this protocol and others."""
+        self._attach = attach
         self.settings = settings
         self._store = store
         self._clock = clock
@@ -56,7 +60,7 @@ class Following:
         self, row: ConversationRow, place: Place, client_id: str, user: str | None
     ) -> AsyncGenerator[Sent, None]:
         """Yields the log after a place, then live messages; see `turnwire.engine.fanout.follow`."""
-        channel = await self._channel_of(row)
+        channel = await self._channel_of(row, V2.name)
         connection_id = self._new_id()
         frames = follow(
             place,
@@ -92,7 +96,7 @@ class Following:
         is_owner: bool,
     ) -> AsyncGenerator[Any, None]:
         """Subscribes a follower and yields its first messages; see `Engine.attach`."""
-        channel = await self._channel_of(row)
+        channel = await self._channel_of(row, protocol.name)
         about = (connection_id, row.conversation_id, client_id, user, reached, protocol.name)
         self._connections.open(*about)
         reader = self._reader(protocol, row, channel, client_id, connection_id, is_owner=is_owner)
@@ -104,10 +108,7 @@ class Following:
     def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
         """Ends the subscription of a follower."""
         self._connections.close(connection_id)
-        channel = self._channels.get(conversation_id)
-        if channel is not None:
-            channel.unsubscribe(follower)
-            self._left(conversation_id)
+        self.leave(conversation_id, follower)
 
     async def stop(self) -> None:
         """Ends all subscriptions. Followers get their buffered messages first."""
@@ -116,9 +117,31 @@ class Following:
             self._channels.forget(channel.state.conversation_id)
         await self._connections.stop()
 
+    # --- other nodes --------------------------------------------------------------------------
+
+    def join(
+        self, conversation_id: str, follower: Follower, protocol: WireProtocol
+    ) -> tuple[Channel, Projector] | None:
+        """Subscribes another node. Returns None if this process does not run the conversation."""
+        actor = self._ownership.alive.get(conversation_id)
+        if actor is None or actor.dead:
+            return None
+        channel = actor.channel
+        if not channel.is_followed:
+            actor.post(i.Came(at=self._clock.now()))
+        make = partial(protocol.projector, actor.row)
+        return channel, channel.subscribe(follower, protocol.name, make)
+
+    def leave(self, conversation_id: str, follower: Follower) -> None:
+        """Ends a subscription."""
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            channel.unsubscribe(follower)
+            self._left(conversation_id)
+
     # --- attaching and detaching --------------------------------------------------------------
 
-    async def _channel_of(self, row: ConversationRow) -> Channel:
+    async def _channel_of(self, row: ConversationRow, protocol: str) -> Channel:
         """Returns the channel for a new follower."""
         name = row.conversation_id
         self._ownership.check_running()
@@ -128,7 +151,10 @@ class Following:
             await dying.settle()
         channel = self._channels.get(name)
         if channel is None:
-            channel = self._channels.of(await self._read(name))
+            found = await self._read(name)
+            channel = self._channels.of(found)
+            if not self._ownership.is_ours(name):
+                self._attach(channel, found, protocol)
         actor = self._ownership.alive.get(name)
         if actor is not None and not channel.is_followed:
             actor.post(i.Came(at=self._clock.now()))

@@ -1,4 +1,4 @@
-"""Replays what another process writes: the bus gives a hint, then the log is read."""
+"""Follows what another process writes: its node sends it, or the log is read at intervals."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
 
+from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.happenings import EntryAdded, Kept
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.fanout.channel import Channel
 from turnwire.engine.fanout.log_pages import kept_since
-from turnwire.ports import Bus, Clock, ConversationRow, Damaged, StorageUnavailable, Store, Timer
+from turnwire.ports import Clock, ConversationRow, Damaged, StorageUnavailable, Store, Timer
 
-__all__ = ["RemoteFollow", "catch_up", "hint"]
+__all__ = ["RemoteFollow", "catch_up", "missed_by"]
 
 
-def hint(bus: Bus, conversation_id: str, head: int) -> None:
-    """Publishes a hint to other processes that the log has new entries."""
-    reach(CrashPoint.HINTS)
-    bus.publish(conversation_id, head)
-    reach(CrashPoint.HINTED)
+async def missed_by(channel: Channel, store: Store, state: Conversation) -> list[Kept]:
+    """Returns the items of the log that the followers of a channel miss, up to a state."""
+    before = channel.state
+    ended = before.last_turn_id or 0
+    missed: list[Kept] = []
+    async with aclosing(kept_since(store, state, before.head)) as pages:
+        async for page in pages:
+            missed += [
+                kept for kept in page if isinstance(kept, EntryAdded) or kept.turn_id > ended
+            ]
+    return missed
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
@@ -31,13 +38,7 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
     The log does not contain the states in between, so they are not sent.
     """
     before = channel.state
-    ended = before.last_turn_id or 0
-    missed: list[Kept] = []
-    async with aclosing(kept_since(store, row.state, before.head)) as pages:
-        async for page in pages:
-            missed += [
-                kept for kept in page if isinstance(kept, EntryAdded) or kept.turn_id > ended
-            ]
+    missed = await missed_by(channel, store, row.state)
     if channel.state is before:  # not published by another task meanwhile
         reach(CrashPoint.CATCH_UP_PUBLISHES)
         channel.catch_up(row.state, missed, now)
@@ -45,32 +46,37 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
 
 
 class RemoteFollow:
-    """Reads the log of another owner at every hint, and at regular intervals."""
+    """Keeps the followers of a conversation up to date that this process does not run.
+
+    While the owner's node sends what happens, nothing is read. Otherwise the log is read when
+    another node has news, and at intervals.
+    """
 
     def __init__(
         self,
         channel: Channel,
         *,
         store: Store,
-        bus: Bus,
         clock: Clock,
         recheck: float,
         is_ours: Callable[[], bool],
+        attach: Callable[[Channel, ConversationRow], bool],
     ) -> None:
+        """`attach` asks the owner of a row to send what happens. Returns whether it has one."""
         self._channel = channel
         self._store = store
         self._clock = clock
         self._recheck = round(recheck * 1000)
         self._is_ours = is_ours
+        self._attach = attach
         self._task: asyncio.Task[None] | None = None
         self._again = False
         self._timer: Timer | None = None
-        self._end = bus.subscribe(channel.state.conversation_id, lambda _: self.look())
         self._wait()
 
     def look(self) -> None:
-        """Starts a read of the log, unless this process owns the conversation."""
-        if self._is_ours():
+        """Starts a read of the log, unless this process owns the conversation or is attached."""
+        if self._is_ours() or self._channel.remote is not None:
             return
         if self._task is not None:
             self._again = True
@@ -82,15 +88,21 @@ class RemoteFollow:
             while True:
                 self._again = False
                 with suppress(StorageUnavailable, Damaged):  # the next read may succeed
-                    row = await self._store.conversation(self._channel.state.conversation_id)
-                    if row is None:
-                        self._channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
-                    elif not self._is_ours() and row.state != self._channel.state:
-                        await catch_up(self._channel, self._store, row, iso(self._clock.now()))
+                    await self._read()
                 if not self._again:
                     return
         finally:
             self._task = None
+
+    async def _read(self) -> None:
+        channel = self._channel
+        row = await self._store.conversation(channel.state.conversation_id)
+        if row is None:
+            channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
+        elif self._is_ours() or channel.remote is not None or self._attach(channel, row):
+            pass
+        elif channel.is_stale or row.state != channel.state:
+            await catch_up(channel, self._store, row, iso(self._clock.now()))
 
     def _wait(self) -> None:
         self._timer = self._clock.call_after(self._recheck, self._tick)
@@ -100,8 +112,7 @@ class RemoteFollow:
         self._wait()
 
     def close(self) -> None:
-        """Ends the reads and the subscription to the bus."""
-        self._end()
+        """Ends the reads."""
         if self._timer is not None:
             self._timer()
         if self._task is not None:

@@ -1,11 +1,11 @@
-"""Claims on conversations: taken for a lease, renewed, and released."""
+"""Claims on conversations: taken for a lease, and released."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.owners import has_died, may_live_here
 from turnwire.ports import Claim, Clock, Damaged, Owned, StorageUnavailable, Store
 
@@ -13,10 +13,10 @@ __all__ = ["Claims"]
 
 
 class _Watch:
-    """An expired lease, and whether its owner has failed to renew it for a while."""
+    """A node with an expired lease, and whether it has failed to renew the lease for a while."""
 
-    def __init__(self, owner: str, until: int) -> None:
-        self.lease = owner, until
+    def __init__(self, renewals: int) -> None:
+        self.renewals = renewals
         self.was_left = False
 
     def leave(self) -> None:
@@ -24,53 +24,59 @@ class _Watch:
 
 
 class Claims:
-    """Takes, renews and releases the claims of one owner in the store."""
+    """Takes and releases the claims of one node in the store."""
 
-    def __init__(self, store: Store, clock: Clock, owner: str, lease: int) -> None:
-        self.lease = lease  # milliseconds until another owner may take a conversation
+    def __init__(self, store: Store, clock: Clock, node: Node) -> None:
         self._store = store
         self._clock = clock
-        self._owner = owner
-        self._watched: dict[str, _Watch] = {}  # by conversation
+        self._node = node
+        self._watched: dict[str, _Watch] = {}  # by owner
 
     async def take(self, conversation_id: str) -> Claim:
         """Takes a claim; takes it at once from a dead owner of this machine. Raises Owned."""
-        await self._see_it_left(conversation_id)
+        left = await self._see_it_left(conversation_id)
         try:
-            return await self._take_as(self._owner, conversation_id, self.lease)
+            claim = await self._take_as(self._node.owner, conversation_id, self._node.lease)
         except Owned as owned:
             dead = owned.data.get("owner")
             if dead is None or not has_died(dead):
                 raise
-        # Claims in the name of the dead owner, to release its claim.
-        await self.release(await self._take_as(dead, conversation_id, 0))
-        return await self._take_as(self._owner, conversation_id, self.lease)
+            # Claims in the name of the dead owner, to release its claim.
+            await self.release(await self._take_as(dead, conversation_id, 0))
+            claim = await self._take_as(self._node.owner, conversation_id, self._node.lease)
+        if left is not None:  # and now expelled
+            self._watched.pop(left, None)
+        return claim
 
-    async def _see_it_left(self, conversation_id: str) -> None:
+    async def _see_it_left(self, conversation_id: str) -> str | None:
         """Raises Owned until an expired lease has stayed unrenewed for half a lease.
 
-        A lease also expires when the clock is set ahead or the machine sleeps. A live owner renews
-        it within a third of a lease.
+        A lease also expires when the clock is set ahead or the machine sleeps. A live node renews
+        it within a third of a lease. Returns the owner that has left the conversation, if one has.
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)
             if (
                 row is None
                 or row.owner is None
-                or row.owner == self._owner
+                or row.owner == self._node.owner
                 or row.lease_until > self._clock.now()
                 or not may_live_here(row.owner)
             ):
-                self._watched.pop(conversation_id, None)
-                return
-            watch = self._watched.get(conversation_id)
-            if watch is None or watch.lease != (row.owner, row.lease_until):
-                watch = self._watched[conversation_id] = _Watch(row.owner, row.lease_until)
-                self._clock.call_after(self.lease // 2, watch.leave)
+                return None
+            found = [node for node in await self._store.nodes() if node.owner == row.owner]
+            if not found:  # it was expelled, or is no node
+                return None
+            [node] = found
+            watch = self._watched.get(node.owner)
+            if watch is None or watch.renewals != node.renewals:
+                watch = self._watched[node.owner] = _Watch(node.renewals)
+                self._clock.call_after(self._node.lease // 2, watch.leave)
             if not watch.was_left:
-                said = f"The conversation belongs to {row.owner}."
-                raise Owned(said, owner=row.owner, lease_until=row.lease_until)
-            del self._watched[conversation_id]
+                said = f"The conversation belongs to {node.owner}."
+                raise Owned(said, owner=node.owner, lease_until=row.lease_until)
+            return node.owner
+        return None
 
     async def _take_as(self, owner: str, conversation_id: str, lease: int) -> Claim:
         reach(CrashPoint.CLAIMS)
@@ -78,19 +84,13 @@ class Claims:
         reach(CrashPoint.CLAIMED)
         return claim
 
-    async def renew(self, claims: Sequence[Claim]) -> set[Claim]:
-        """Renews claims, and returns those that are still valid.
-
-        Raises StorageUnavailable. Claims then stay valid until another owner takes them.
-        """
-        reach(CrashPoint.RENEWS)
-        held = await self._store.renew(claims, now=self._clock.now(), lease=self.lease)
-        reach(CrashPoint.RENEWED)
-        return set(held)
+    async def give_back(self, conversation_id: str) -> None:
+        """Releases a conversation that this node owns without knowing its claim."""
+        await self.release(await self._take_as(self._node.owner, conversation_id, 0))
 
     async def release(self, claim: Claim) -> None:
         """Releases a claim, so that the next owner need not wait for the end of the lease."""
-        with suppress(StorageUnavailable):  # then the lease expires
+        with suppress(StorageUnavailable):  # then it is given back later
             reach(CrashPoint.RELEASES)
             await self._store.release(claim)
             reach(CrashPoint.RELEASED)

@@ -17,7 +17,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["Process", "has_died", "may_live_here", "owner_name", "process_of"]
+__all__ = [
+    "Process",
+    "has_died",
+    "host_name",
+    "inbox_of",
+    "may_live_here",
+    "owner_name",
+    "process_of",
+]
 
 _PROC = Path("/proc")
 _BOOT_DIGITS = 12  # of the random boot id
@@ -42,6 +50,23 @@ def owner_name(own_id: str) -> str:
     """Returns the name of an owner in this process. `own_id` makes it unique within the process."""
     own = _own()
     return f"{own.host}:{own.pid}:{own_id}:{own.boot}:{own.namespace}:{own.began}"
+
+
+def host_name() -> str:
+    """Returns the name of this machine."""
+    return _own().host
+
+
+def inbox_of(owner: object) -> str | None:
+    """Returns the address of an owner's node on the bus. Returns None if the name has none.
+
+    The id in the name is the address, and for later incarnations `.` and a number.
+    """
+    match str(owner).split(":"):
+        case [_, _, own_id, _, _, _]:
+            return own_id.partition(".")[0]
+        case _:
+            return None
 
 
 def process_of(owner: object) -> Process | None:

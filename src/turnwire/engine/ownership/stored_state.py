@@ -9,7 +9,14 @@ from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.ports import ConversationRow
 
-__all__ = ["as_it_is"]
+__all__ = ["as_it_is", "is_held"]
+
+
+def is_held(
+    row: ConversationRow, now: int, has_died: Callable[[str], bool] = lambda owner: False
+) -> bool:
+    """Returns whether a live owner runs the conversation; see `as_it_is`."""
+    return row.owner is not None and row.lease_until > now and not has_died(row.owner)
 
 
 def as_it_is(
@@ -20,8 +27,7 @@ def as_it_is(
     This is the state that the next owner will commit. `has_died` returns whether an owner is known
     to have ended; then its lease is ignored.
     """
-    is_held = row.owner is not None and row.lease_until > now and not has_died(row.owner)
-    if is_held or not needs_recovery(row.state):
+    if is_held(row, now, has_died) or not needs_recovery(row.state):
         return row.state
     state, _ = step(row.state, Recovered(at=now, stopping=True, archived=row.archived))
     return state

@@ -15,7 +15,7 @@ __all__ = ["describe", "exposed", "has_other_users", "isolate", "risks"]
 
 _STEP = (
     "Run the server as root with the setting agent_user, give other users no agent that runs "
-    "commands, or run a server for each user. See docs/server.md#isolation-of-agents"
+    "commands, or run a server for each user. See docs/explanation/isolation.md"
 )
 
 
@@ -52,7 +52,7 @@ def exposed(agents: Mapping[str, Agent]) -> list[str]:
     """Returns a warning for each agent whose commands can read the credential of its model."""
     return [
         f"Commands that users have {name} run can read the credential of its model: {why}. "
-        f"See docs/agents/claude.md#the-credential-and-its-tools."
+        f"See docs/reference/agents/claude.md#the-credential-and-its-tools."
         for name, agent in agents.items()
         if _runs_commands(agent) and isinstance(agent, RunsCommands)
         if (why := agent.exposed_credential()) is not None

@@ -192,6 +192,10 @@ class Keys:
         """Creates a link secret, which a browser exchanges for a cookie, once. Raises Refused."""
         return (await self._ticket("link", who, _LINK_MS))[0]
 
+    def revoked_elsewhere(self, token_id: str) -> None:
+        """Notes that another process has revoked a token."""
+        self._revoked.add(token_id)
+
     async def revoke(self, token_id: str, by: str) -> bool:
         """Revokes a token. Returns False if there is no valid token with this id."""
         self._revoked.add(token_id)

@@ -146,7 +146,7 @@ async def fork(service: Service, request: Request, who: Who) -> Response:
         made = await talk.fork(
             wanted.at_sequence, title=title, user=who.name, permission_modes=modes
         )
-    service.news.tell(made.id, made.row.user)
+    service.has_changed(made.id, made.row.user)
     return json_answer(conversation_json(service, made.row), 201)
 
 
@@ -185,7 +185,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
-        service.news.tell(talk.id, talk.row.user)  # before the agent ends, which may take long
+        service.has_changed(talk.id, talk.row.user)  # before the agent ends, which may take long
         if wanted.archived:
             service.cut(talk.id)
             await service.engine.end(talk.id, reason="archived")
@@ -200,7 +200,7 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
     left = await service.engine.remove(talk.id, by=who.name)
-    service.news.tell(talk.id, talk.row.user)
+    service.has_changed(talk.id, talk.row.user)
     if left is not None:
         return json_answer({"left": left})
     return Response(status_code=204, headers=SAFE_HEADERS)

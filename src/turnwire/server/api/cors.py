@@ -14,7 +14,7 @@ from turnwire.server.access.auth import PAGE_HEADER
 from turnwire.server.access.gate import header
 from turnwire.server.api.responses import SAFE_HEADERS
 
-__all__ = ["is_preflight", "preflight_answer", "telling"]
+__all__ = ["is_preflight", "preflight_answer", "with_cors_headers"]
 
 _ALLOWED = {
     "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
@@ -37,7 +37,7 @@ def preflight_answer() -> Response:
     return Response(status_code=204, headers={**SAFE_HEADERS, **_ALLOWED})
 
 
-def telling(page: str | None, send: Send) -> Send:
+def with_cors_headers(page: str | None, send: Send) -> Send:
     """Returns a `send` that names the allowed origin in responses. `*` is invalid with cookies."""
 
     async def tell(message: Message) -> None:

@@ -10,7 +10,7 @@ from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.errors import TurnwireError
-from turnwire.ports import Owned
+from turnwire.ports import Owned, StorageUnavailable
 from turnwire.server.access.limits import MOST_ID
 
 __all__ = ["STATUS", "error_body", "error_frame", "refusal_of"]
@@ -50,7 +50,7 @@ STATUS: dict[str, int] = {
 
 # What to do after an error, for HTTP: the usual texts are about frames and connections.
 _OVER_HTTP: dict[str, str] = {
-    "UNAUTHORIZED": "Send a token as Authorization: Bearer, or sign in with a link.",
+    "UNAUTHORIZED": "Send a token of `turnwire token create` as Authorization: Bearer, or sign in with a link.",
     "FORBIDDEN": "Do what the message says, or ask the operator of this server.",
     "RATE_LIMITED": "Wait for data.retry_after seconds, then send the same request again.",
     "INVALID_FORMAT": "Correct the request as the message says.",
@@ -63,7 +63,7 @@ _OVER_HTTP: dict[str, str] = {
     "INPUT_TIMEOUT": "Send it as a message to the conversation, if it still matters.",
     "CONVERSATION_INTERRUPTED": "Send a message to the conversation to go on.",
     "HEARTBEAT_TIMEOUT": "Send the same request again.",
-    "PROTOCOL_VERSION_UNSUPPORTED": "Use an address of docs/http.md.",
+    "PROTOCOL_VERSION_UNSUPPORTED": "Use an address of docs/reference/http.md.",
     "STORAGE_UNAVAILABLE": "Send the same request again.",
     "INTERNAL_ERROR": "Send the same request again; report the error if it occurs again.",
 }
@@ -77,6 +77,8 @@ def refusal_of(error: TurnwireError) -> Refused:
         owner = error.data.get("owner", "another process")
         said = f"{owner} runs this conversation. Send it to that process, or wait until it ends."
         return Refused("STORAGE_UNAVAILABLE", said)
+    if isinstance(error, StorageUnavailable) and error.is_for_operators:
+        return Refused("STORAGE_UNAVAILABLE")  # the log of the server has the details
     code = error.code if error.code in ERRORS else "INTERNAL_ERROR"
     return Refused(code, error.message)  # type: ignore[arg-type]  # it is in ERRORS
 

@@ -109,7 +109,9 @@ def problem(refused: Refused) -> Response:
 
 def not_found(message: str) -> Response:
     """Returns a 404 response: it does not exist, or this user may not see it."""
-    return json_answer(_error("NOT_FOUND", message, "Check the address: see docs/http.md."), 404)
+    return json_answer(
+        _error("NOT_FOUND", message, "Check the address: see docs/reference/http.md."), 404
+    )
 
 
 def not_allowed(method: str, there: list[str]) -> Response:

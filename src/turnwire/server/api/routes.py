@@ -25,7 +25,7 @@ from turnwire.server.api import (
     inspector,
     page,
 )
-from turnwire.server.api.cors import is_preflight, preflight_answer, telling
+from turnwire.server.api.cors import is_preflight, preflight_answer, with_cors_headers
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.api.responses import json_answer, not_allowed, not_found, problem, read_json
 from turnwire.server.service import Service
@@ -103,7 +103,7 @@ class Door:
             return
         origin = gate.page(scope)
         if gate.knows_pages:
-            send = telling(origin, send)
+            send = with_cors_headers(origin, send)
         if origin is not None and is_preflight(scope):
             await preflight_answer()(scope, receive, send)
         else:

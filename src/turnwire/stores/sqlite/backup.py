@@ -38,6 +38,7 @@ def disown(connection: apsw.Connection) -> None:
         "UPDATE conversations SET owner = NULL, lease_until = 0, fence = fence + ?", (_JUMP,)
     )
     connection.execute("DELETE FROM connection_sessions")
+    connection.execute("DELETE FROM nodes")
 
 
 def _copy(source: apsw.Connection, path: Path) -> str:
@@ -57,6 +58,7 @@ def _copy(source: apsw.Connection, path: Path) -> str:
         copy.pragma("secure_delete", True)
         with transaction(copy):  # the end of the transaction also syncs the copy to the disk
             copy.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
+            copy.execute("DELETE FROM meta WHERE name = 'shared_secret'")
             disown(copy)
             erase_words(copy)
     finally:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
 import apsw
-from msgspec import structs
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
-from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row, is_unsettled, opened
+from turnwire.stores.commit_rows import audit_row, is_unsettled
+from turnwire.stores.new_conversation import first_state
+from turnwire.stores.sqlite.commit import ADD_AUDIT, opened
 from turnwire.stores.sqlite.erasing import mark_deleted
+from turnwire.stores.sqlite.nodes import HELD_UNTIL, remove_node
 from turnwire.stores.sqlite.shares import find_stored
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "delete_conversation",
     "put_blob",
     "release_claim",
-    "renew_claims",
 ]
 
 
@@ -47,15 +47,7 @@ WHERE (
 
 def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
     """Creates a conversation with an empty log."""
-    state = new.state or Conversation(new.conversation_id)
-    state = structs.replace(
-        state,
-        model=state.model or new.model,
-        permission_mode=state.permission_mode or new.permission_mode,
-        title=state.title or new.title,
-    )
-    if state.head != 0 or state.conversation_id != new.conversation_id:
-        raise Conflict("A new conversation must have an empty log, and a state with its own id.")
+    state = first_state(new)
     add_row(db, new, state)
     for request in state.requests:
         for sql, row in opened(clean(new.conversation_id), request, new.created_at):
@@ -127,36 +119,27 @@ def _not_found(conversation_id: str) -> Refused:
 def claim_conversation(
     db: apsw.Cursor, conversation_id: str, owner: str, now: int, lease: int
 ) -> Claim:
-    """Claims a conversation for an owner. Raises Owned while the lease of another owner runs."""
+    """Claims a conversation for an owner. Raises Owned while another owner holds it.
+
+    Expels the node of the former owner, whose other conversations are then abandoned, too.
+    """
     owner = clean(owner)
     row = db.execute(
-        "SELECT fence, owner, lease_until FROM conversations WHERE conversation_id = ?",
+        f"SELECT c.fence, c.owner, {HELD_UNTIL} FROM conversations AS c WHERE conversation_id = ?",
         (clean(conversation_id),),
     ).fetchone()
     if row is None:
         raise _not_found(conversation_id)
     fence, other, until = row
-    if other is not None and other != owner and until > now:
-        raise Owned(f"The conversation is owned by {other}.", owner=other, lease_until=until)
+    if other is not None and other != owner:
+        if until > now:
+            raise Owned(f"The conversation is owned by {other}.", owner=other, lease_until=until)
+        remove_node(db, other)
     db.execute(
         "UPDATE conversations SET fence = ?, owner = ?, lease_until = ? WHERE conversation_id = ?",
         (fence + 1, owner, now + lease, clean(conversation_id)),
     )
     return Claim(conversation_id, owner, fence + 1)
-
-
-def renew_claims(db: apsw.Cursor, claims: Sequence[Claim], now: int, lease: int) -> list[Claim]:
-    """Renews leases, and returns the claims that are still valid."""
-    held = []
-    for claim in claims:
-        db.execute(
-            "UPDATE conversations SET lease_until = ?"
-            " WHERE conversation_id = ? AND fence = ? AND owner = ?",
-            (now + lease, clean(claim.conversation_id), claim.fence, clean(claim.owner)),
-        )
-        if db.connection.changes():
-            held.append(claim)
-    return held
 
 
 def release_claim(db: apsw.Cursor, claim: Claim) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import apsw
 
@@ -16,31 +16,32 @@ from turnwire.core.conversation.effects import (
     OpenRequestRow,
     Spend,
 )
-from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message
-from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.core.status import OpenRequest
 from turnwire.core.text import clean, json_text
-from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
+from turnwire.ports import Claim, Commit, Conflict, Fenced
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
-from turnwire.stores.entry_row import LongEntry, json_of_entry, message_type, metadata_json
+from turnwire.stores.commit_rows import (
+    Row,
+    audit_row,
+    check_numbers,
+    entry_row,
+    is_unsettled,
+    item_row,
+    receipt_row,
+    request_row,
+    trace_of,
+    turn_begin,
+    turn_end,
+)
+from turnwire.stores.entry_row import LongEntry, json_of_entry
 from turnwire.stores.sqlite.partials import DELETE_PARTIALS
 from turnwire.stores.sqlite.shares import SETTLE
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.words import indexed, text_of
 
-__all__ = [
-    "ADD_AUDIT",
-    "ADD_BLOB_USE",
-    "ADD_ENTRY",
-    "CommitJob",
-    "audit_row",
-    "end_columns",
-    "is_unsettled",
-    "opened",
-    "source_id",
-]
+__all__ = ["ADD_AUDIT", "ADD_BLOB_USE", "ADD_ENTRY", "CommitJob", "opened"]
 
-Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
 
 # The statement that moves the head also checks the fence, the owner and the entry numbers.
@@ -145,16 +146,15 @@ class CommitJob(Job[None]):
         for waiting in state.queue:
             self._use(blobs_of_content(waiting.item.content))
         if commit.receipt is not None:
-            self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
+            self._others.append(
+                (_ADD_RECEIPT, receipt_row(commit.receipt, self._conversation_id, commit.at))
+            )
         if commit.settles:
             self._others.append((SETTLE, (self._conversation_id,)))
         for message_id, index in commit.ended_blocks:
             named = (self._conversation_id, clean(message_id), index)
             self._others.append((DELETE_PARTIALS, named))
-        before = state.head - len(self._entries)
-        for number, (_, row, _) in enumerate(self._entries, before + 1):
-            if row[1] != number:
-                raise Conflict(f"An entry is number {row[1]} and should be {number}.")
+        before = check_numbers(state, [row[1] for _, row, _ in self._entries])
         self._move: Row = (
             state.head,
             json_text(state),
@@ -196,23 +196,12 @@ class CommitJob(Job[None]):
 
     def _entry(self, add: AddEntry, raw_limit: int) -> tuple[str, Row, str | None]:
         entry = add.entry
-        uuid = entry.meta.get("uuid")
         message_json = json_of_entry(entry)
         if b'"blobId"' in message_json:
             self._use(ref.blob_id for ref in refs_of(entry))
         is_long = len(message_json) > _LONG
-        row = (
-            self._conversation_id,
-            add.sequence,
-            entry.role,
-            message_type(entry),
-            apsw.pyobject(self._long(entry)) if is_long else message_json,
-            metadata_json(add, raw_limit),
-            clean(uuid) if isinstance(uuid, str) else None,
-            add.turn_id,
-            clean(add.trace_id),
-            self._at,
-        )
+        bound = apsw.pyobject(self._long(entry)) if is_long else message_json
+        row = entry_row(add, self._conversation_id, bound, raw_limit, self._at)
         text = text_of(entry)
         sql = _ADD_LONG_ENTRY if is_long else ADD_ENTRY
         return sql, row, clean(indexed(text)) if text else None
@@ -228,13 +217,9 @@ class CommitJob(Job[None]):
     def _other(self, write: _Other, commit: Commit) -> list[tuple[str, Row]]:
         match write:
             case BeginTurn(turn):
-                item = turn.item
-                queue_id = clean(item.queue_id) if item else None
-                message_id = clean(item.client_message_id) if item else None
-                name = (self._conversation_id, turn.turn_id, clean(turn.trace_id))
-                return [(_BEGIN_TURN, (*name, turn.origin, queue_id, message_id, self._at))]
+                return [(_BEGIN_TURN, turn_begin(turn, self._conversation_id, self._at))]
             case EndTurn():
-                return [(_END_TURN, self._end(write))]
+                return [(_END_TURN, turn_end(write, self._conversation_id, self._at))]
             case OpenRequestRow(request):
                 return opened(self._conversation_id, request, self._at)
             case EndRequest(request_id, outcome, by):
@@ -247,73 +232,19 @@ class CommitJob(Job[None]):
                 own = self._conversation_id
                 return [(_ADD_TO_LEDGER, (self._at, own, own, turn_id, cost_usd))]
             case Audit(action, by, data):
-                trace = _trace_of(commit)
+                trace = trace_of(commit)
                 row = audit_row(self._at, action, self._conversation_id, by, trace, data)
                 return [(ADD_AUDIT, row)]
             case _:
                 assert_never(write)
 
-    def _end(self, write: EndTurn) -> Row:
-        name = (self._conversation_id, write.turn_id, clean(write.trace_id))
-        return (*name, write.end.origin, self._at, *end_columns(write.end))
-
-    def _receipt(self, receipt: Receipt) -> Row:
-        named = (self._conversation_id, clean(receipt.user), clean(receipt.client_message_id))
-        return (*named, receipt.body, receipt.ack.decode(), self._at)
-
-
-def end_columns(end: TurnEnd) -> Row:
-    """Returns the columns of a turn's end, from `end_json` on."""
-    usage = end.usage
-    return (
-        json_text(end),
-        end.after_sequence,
-        usage and usage.input_tokens,
-        usage and usage.output_tokens,
-        usage and usage.cache_creation_input_tokens,
-        usage and usage.cache_read_input_tokens,
-        end.cost_usd,
-        end.duration_ms,
-    )
-
 
 def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[str, Row]]:
     """Returns the statements that open a request and its inbox item."""
-    request_id = clean(request.request_id)
-    source = source_id(conversation_id, request)
-    deadline_at = clean(request.deadline_at)
-    row = (conversation_id, request_id, request.kind, json_text(request), at, deadline_at)
-    item = (source, clean(request.inbox_item_id) or source, conversation_id, request_id, at)
-    return [(_OPEN_REQUEST, row), (_OPEN_ITEM, item)]
-
-
-def source_id(conversation_id: str, request: OpenRequest) -> str:
-    """Returns the source of an inbox item: the conversation and the question."""
-    return f"conversation:{conversation_id}:{request.kind}:{clean(request.request_id)}"
-
-
-def audit_row(
-    at: str,
-    action: str,
-    conversation_id: str | None,
-    by: str | None,
-    trace_id: str | None,
-    data: dict[str, Any] | None,
-) -> Row:
-    """Returns a row of the audit trail."""
-    return at, clean(action), conversation_id, clean(by), clean(trace_id), json_text(data or {})
-
-
-def is_unsettled(state: Conversation) -> bool:
-    """Returns whether the conversation needs recovery when the server starts again."""
-    going_on = state.turn or state.tools or state.background
-    return bool(going_on or state.queue or state.requests or state.replies)
-
-
-def _trace_of(commit: Commit) -> str | None:
-    if commit.state.turn is not None:
-        return commit.state.turn.trace_id
-    return next((w.trace_id for w in commit.writes if isinstance(w, EndTurn)), None)
+    return [
+        (_OPEN_REQUEST, request_row(conversation_id, request, at)),
+        (_OPEN_ITEM, item_row(conversation_id, request, at)),
+    ]
 
 
 def _say_why(db: apsw.Cursor, claim: Claim, before: int) -> None:

@@ -12,8 +12,10 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import TurnEnd
 from turnwire.core.text import clean
 from turnwire.ports import Conflict, ForkPlace, NewConversation, StoredTurn
+from turnwire.stores.commit_rows import audit_row
+from turnwire.stores.new_conversation import open_turns
 from turnwire.stores.sqlite.changes import add_row
-from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row
+from turnwire.stores.sqlite.commit import ADD_AUDIT
 
 __all__ = ["find_fork_place", "fork_conversation"]
 
@@ -118,10 +120,7 @@ def _first_whole(
 
 def _is_whole(db: apsw.Connection, name: str, at: int, state: Conversation) -> bool:
     newest: int = db.execute(_NEWEST_TURN, (name, at)).get
-    turns = [tool.turn_id for tool in state.tools.values()]
-    turns += [request.turn_id for request in state.requests]
-    turns += [task.turn_id for task in state.background]
-    if at and any((turn_id or 0) <= newest for turn_id in turns):
+    if at and any(turn_id <= newest for turn_id in open_turns(state)):
         return False  # something of these turns is still open
     return not db.execute(_HALF_SAID, (name, at, newest)).get
 

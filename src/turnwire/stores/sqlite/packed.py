@@ -11,18 +11,16 @@ text in bytes, or `-` for NULL. A semicolon follows, then the texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import apsw
 
-__all__ = ["Kinds", "Packed", "fetch_packed", "packed", "text", "unpacked"]
+from turnwire.stores.records import Kinds
 
-# Maps a column to the function that decodes the column's bytes.
-Kinds: TypeAlias = Mapping[str, Callable[[bytes], Any]]
+__all__ = ["Packed", "fetch_packed", "packed", "unpacked"]
+
 Packed: TypeAlias = bytes
-
-text = bytes.decode
 
 
 def packed(kinds: Kinds, query: str, order: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import apsw
-from msgspec import structs
 
 from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.ports import Claim
+from turnwire.stores.partial_rows import joined
 
 __all__ = ["DELETE_PARTIALS", "find_partials", "save_partials"]
 
@@ -68,20 +68,4 @@ def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) ->
 def find_partials(db: apsw.Connection, conversation_id: str) -> list[Partial]:
     """Returns each block with its saved text, in the order in which the blocks began."""
     rows: list[Any] = db.execute(_FIND, (clean(conversation_id),)).fetchall()
-    pieces: dict[tuple[int, str, int], list[Partial]] = {}
-    for row in rows:
-        piece = Partial(*row)
-        pieces.setdefault((piece.place, *piece.block), []).append(piece)
-    return [_joined(each) for each in pieces.values()]
-
-
-def _joined(pieces: list[Partial]) -> Partial:
-    """Returns the block joined from its pieces, up to the first missing piece."""
-    texts: list[str] = []
-    length = 0
-    for piece in pieces:
-        if piece.start != length:
-            break
-        texts.append(piece.text)
-        length += len(piece.text)
-    return structs.replace(pieces[0], text="".join(texts), start=0)
+    return joined([Partial(*row) for row in rows])

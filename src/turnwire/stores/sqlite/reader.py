@@ -12,8 +12,9 @@ import apsw
 
 from turnwire.long_work import mapped_in_slices
 from turnwire.ports import StorageUnavailable
+from turnwire.stores.records import Kinds
 from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
-from turnwire.stores.sqlite.packed import Kinds, Packed, unpacked
+from turnwire.stores.sqlite.packed import Packed, unpacked
 from turnwire.stores.sqlite.watch import WatchedFile
 
 __all__ = ["Reader"]

@@ -1,45 +1,29 @@
-"""Queries of the store, and decoders of their rows."""
+"""Queries of the store."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import apsw
-import msgspec
 
-from turnwire.core.conversation.state import Conversation
-from turnwire.core.message_codec import decode_message
-from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.core.text import clean
-from turnwire.ports import (
-    AuditRow,
-    BlobRow,
-    ConversationRow,
-    Damaged,
-    Hit,
-    InboxItem,
-    NativeFork,
-    Receipt,
-    RequestRow,
-    StoredEntry,
-    StoredTurn,
-)
+from turnwire.ports import BlobRow, ConversationRow, Damaged, InboxItem, Receipt, RequestRow
 from turnwire.stores.query import Query
-from turnwire.stores.snippet import snippet
-from turnwire.stores.sqlite.packed import Kinds, Packed, fetch_packed, packed, text
-from turnwire.stores.words import text_of
+from turnwire.stores.records import (
+    AUDIT,
+    CONVERSATION,
+    ENTRY,
+    HIT,
+    INBOX_ITEM,
+    LAST,
+    MOST_READ,
+    TURN,
+    conversation_of,
+    inbox_item_of,
+    request_of,
+)
+from turnwire.stores.sqlite.nodes import HELD_UNTIL
+from turnwire.stores.sqlite.packed import Packed, fetch_packed, packed
 
 __all__ = [
-    "AUDIT",
-    "CONVERSATION",
-    "ENTRY",
-    "HIT",
-    "INBOX_ITEM",
-    "TURN",
-    "audit_of",
-    "conversation_of",
-    "entry_of",
-    "find_abandoned",
     "find_audit",
     "find_blob",
     "find_blob_row",
@@ -48,6 +32,7 @@ __all__ = [
     "find_entries",
     "find_inbox",
     "find_inbox_item",
+    "find_raw",
     "find_receipt",
     "find_request",
     "find_session_users",
@@ -55,103 +40,13 @@ __all__ = [
     "find_turns",
     "find_unsettled",
     "find_words",
-    "hit_of",
-    "inbox_item_of",
-    "turn_of",
 ]
 
-_state = msgspec.json.Decoder(Conversation).decode
-_end = msgspec.json.Decoder(TurnEnd).decode
-_request = msgspec.json.Decoder(OpenRequest).decode
-_native = msgspec.json.Decoder(NativeFork).decode
-_json = msgspec.json.Decoder().decode
-
-_LAST = 2**62  # larger than any sequence number
-_MOST_READ = 4 * 1024 * 1024  # maximum bytes of messages that one search reads for its snippets
-
-# Columns of each kind of row, in the order in which its decoder expects them.
-CONVERSATION: Kinds = {
-    "conversation_id": text,
-    "agent": text,
-    "created_at": text,
-    "updated_at": text,
-    "head": int,
-    "state_json": bytes,
-    "user": text,
-    "title": text,
-    "cwd": text,
-    "native_session_id": text,
-    "options": bytes,
-    "archived": int,
-    "parent_id": text,
-    "owner": text,
-    "lease_until": int,
-    "forked_at": int,
-    "native_from": bytes,
-    "owns_session": int,
-}
-ENTRY: Kinds = {"sequence_num": int, "message_json": bytes, "turn_id": int, "trace_id": text}
-TURN: Kinds = {"turn_id": int, "trace_id": text, "ended_at": text, "end_json": bytes}
-INBOX_ITEM: Kinds = {
-    "inbox_item_id": text,
-    "conversation_id": text,
-    "kind": text,
-    "source_id": text,
-    "request_json": bytes,
-    "created_at": text,
-    "title": text,
-    "closed_at": text,
-}
-AUDIT: Kinds = {
-    "number": int,
-    "at": text,
-    "action": text,
-    "conversation_id": text,
-    "by": text,
-    "data_json": bytes,
-    "trace_id": text,
-}
-HIT: Kinds = {
-    "conversation_id": text,
-    "sequence_num": int,
-    "title": text,
-    "message_json": bytes,
-    "timestamp": text,
-}
-
-_CONVERSATION = f"SELECT {', '.join(CONVERSATION)} FROM conversations"
-
-
-def conversation_of(row: Any) -> ConversationRow:
-    """Decodes a row of `find_conversations`. A row that cannot be read has `damage` set."""
-    damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
-    native_from = None
-    try:
-        state, options = _state(row[5]), _json(row[10])
-        native_from = _native(row[16]) if row[16] is not None else None
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-        damage = str(error)
-    return ConversationRow(
-        conversation_id=row[0],
-        agent=row[1],
-        created_at=row[2],
-        updated_at=row[3],
-        head=row[4],
-        state=state,
-        user=row[6],
-        title=row[7],
-        cwd=row[8],
-        native_session_id=row[9],
-        options=options,
-        archived=bool(row[11]),
-        parent_id=row[12],
-        forked_at=row[15],
-        native_from=native_from,
-        owns_session=bool(row[17]),
-        owner=row[13],
-        lease_until=row[14],
-        damage=damage,
-    )
+_COLUMNS = ", ".join(
+    f"{HELD_UNTIL} AS lease_until" if column == "lease_until" else f"c.{column}"
+    for column in CONVERSATION
+)
+_CONVERSATION = f"SELECT {_COLUMNS} FROM conversations AS c"
 
 
 # Rows are fetched completely before they are decoded. An unfinished query would keep its connection
@@ -179,9 +74,9 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
 
 _CONVERSATIONS = packed(
     CONVERSATION,
-    f"SELECT {', '.join(CONVERSATION)}, rowid AS number FROM conversations"
+    f"SELECT {_COLUMNS}, c.rowid AS number FROM conversations AS c"
     " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
-    " ORDER BY updated_at DESC, rowid DESC LIMIT ?3 OFFSET ?4",
+    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?3 OFFSET ?4",
     "updated_at DESC, number DESC",
 )
 
@@ -209,15 +104,6 @@ def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]
 def find_unsettled(db: apsw.Connection) -> list[str]:
     """Returns the conversations that need recovery."""
     found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
-    return [conversation_id for (conversation_id,) in found]
-
-
-def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
-    """Returns the conversations whose owner has let its lease expire."""
-    found = db.execute(
-        "SELECT conversation_id FROM conversations WHERE owner IS NOT NULL AND lease_until <= ?",
-        (now,),
-    )
     return [conversation_id for (conversation_id,) in found]
 
 
@@ -266,17 +152,11 @@ def find_entries(
         (
             clean(conversation_id),
             after,
-            _LAST if before is None else before,
+            LAST if before is None else before,
             limit,
-            _LAST if size is None else size,
+            LAST if size is None else size,
         ),
     )
-
-
-def entry_of(row: Any) -> StoredEntry:
-    """Decodes a row of `find_entries`."""
-    sequence, message, turn_id, trace_id = row
-    return StoredEntry(sequence, decode_message(message), turn_id, trace_id)
 
 
 def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | None:
@@ -301,14 +181,8 @@ _TURNS = packed(
 def find_turns(db: apsw.Connection, conversation_id: str, since: int, before: int | None) -> Packed:
     """Returns ended turns; see `turn_of`."""
     return fetch_packed(
-        db, _TURNS, (clean(conversation_id), since, _LAST if before is None else before)
+        db, _TURNS, (clean(conversation_id), since, LAST if before is None else before)
     )
-
-
-def turn_of(row: Any) -> StoredTurn:
-    """Decodes a row of `find_turns`."""
-    turn_id, trace_id, ended_at, end = row
-    return StoredTurn(turn_id, trace_id, ended_at, _end(end))
 
 
 def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> float:
@@ -338,7 +212,7 @@ def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> 
         " WHERE conversation_id = ? AND request_id = ?",
         (clean(conversation_id), clean(request_id)),
     ).fetchone()
-    return None if row is None else RequestRow(conversation_id, _request(row[0]), *row[1:])
+    return None if row is None else RequestRow(conversation_id, request_of(row[0]), *row[1:])
 
 
 _INBOX = """
@@ -370,12 +244,6 @@ def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -
     return None if row is None else inbox_item_of(row[:-1])
 
 
-def inbox_item_of(row: Any) -> InboxItem:
-    """Decodes a row of `find_inbox`."""
-    item, about, kind, source, request, *rest = row
-    return InboxItem(item, about, kind, source, _request(request), *rest)
-
-
 _AUDIT_OF_ONE, _AUDIT_OF_ALL = (
     packed(
         AUDIT,
@@ -390,12 +258,6 @@ def find_audit(db: apsw.Connection, conversation_id: str | None, after: int, lim
     """Returns rows of the audit trail, in order; see `audit_of`."""
     statement = _AUDIT_OF_ALL if conversation_id is None else _AUDIT_OF_ONE
     return fetch_packed(db, statement, (after, clean(conversation_id), limit))
-
-
-def audit_of(row: Any) -> AuditRow:
-    """Decodes a row of `find_audit`."""
-    number, at, action, about, by, data, trace_id = row
-    return AuditRow(number, at, action, about, by, _json(data), trace_id)
 
 
 _HITS = packed(
@@ -415,18 +277,11 @@ _HITS = packed(
 def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> Packed:
     """Returns entries that contain all words, the newest first; see `hit_of`.
 
-    Messages are read for their snippets, up to `_MOST_READ` bytes.
+    Messages are read for their snippets, up to `MOST_READ` bytes.
     """
     if query.expression is None:
         return b""
-    return fetch_packed(db, _HITS, (query.expression, clean(user), limit, _MOST_READ))
-
-
-def hit_of(row: Any, query: Query) -> Hit:
-    """Decodes a row of `find_words`, and cuts its snippet."""
-    conversation_id, sequence, title, message, timestamp = row
-    shown = "" if message is None else snippet(text_of(decode_message(message)), query.terms)
-    return Hit(conversation_id, sequence, title, shown, timestamp)
+    return fetch_packed(db, _HITS, (query.expression, clean(user), limit, MOST_READ))
 
 
 def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:

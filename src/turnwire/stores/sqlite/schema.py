@@ -27,6 +27,7 @@ __all__ = [
     "migrate",
     "new_epoch",
     "read_meta",
+    "shared_secret",
     "transaction",
 ]
 
@@ -98,7 +99,14 @@ def new_epoch() -> str:
     return secrets.token_hex(8)
 
 
-def read_meta(connection: apsw.Connection, name: str) -> str:
+def shared_secret(connection: apsw.Connection | apsw.Cursor) -> str:
+    """Returns the secret of the processes that share the file. Makes it if there is none."""
+    made = secrets.token_hex(32)
+    connection.execute("INSERT OR IGNORE INTO meta VALUES ('shared_secret', ?)", (made,))
+    return read_meta(connection, "shared_secret")
+
+
+def read_meta(connection: apsw.Connection | apsw.Cursor, name: str) -> str:
     """Returns a value of the table `meta`."""
     value: str = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).get
     return value
@@ -122,12 +130,15 @@ def _foreign() -> StorageUnavailable:
 
 
 @contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
+def transaction(db: apsw.Connection | apsw.Cursor) -> Iterator[None]:
     """Runs statements in one transaction.
 
     Apsw's own transaction does not take the write lock at its start, so two writers could collide.
+    A cursor that is used again has to be given: a statement of it that was not read to its end would
+    keep an old snapshot, on which SQLite allows no write after that of another process.
     """
-    connection.execute("BEGIN IMMEDIATE")
+    db.execute("BEGIN IMMEDIATE")
+    connection = db.connection if isinstance(db, apsw.Cursor) else db
     try:
         yield
         reach(CrashPoint.SQLITE_COMMITS)

@@ -9,18 +9,19 @@ import apsw
 
 from turnwire.core.text import clean
 from turnwire.ports import Claim, Fenced, Reserved, Stored
+from turnwire.stores.sqlite.nodes import HELD_UNTIL
 from turnwire.stores.sqlite.rows import find_spent
 
 __all__ = ["SETTLE", "find_stored", "reserve"]
 
 SETTLE = "DELETE FROM reservations WHERE conversation_id = ?"
 
-# Counts reservations whose owner still holds the conversation: same fence, and the lease runs.
-_HELD = """
+# Counts reservations whose owner still holds the conversation: same fence, and a lease runs.
+_HELD = f"""
 SELECT total(r.amount_usd)
 FROM reservations AS r JOIN conversations AS c USING (conversation_id)
 WHERE r.user IS ?1 AND r.conversation_id <> ?2
-    AND c.fence = r.fence AND c.owner IS NOT NULL AND c.lease_until > ?3
+    AND c.fence = r.fence AND c.owner IS NOT NULL AND {HELD_UNTIL} > ?3
 """
 _RESERVE = """
 INSERT INTO reservations (conversation_id, user, fence, amount_usd) VALUES (?, ?, ?, ?)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +25,7 @@ from turnwire.ports import (
     Hit,
     InboxItem,
     NewConversation,
+    NodeRow,
     Receipt,
     RequestRow,
     Reserved,
@@ -34,38 +35,32 @@ from turnwire.ports import (
     Ticket,
     Token,
 )
+from turnwire.stores import records
+from turnwire.stores.commit_rows import audit_row
+from turnwire.stores.opening import Opening
 from turnwire.stores.query import Query
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, connections, forking, partials, rows, shares
+from turnwire.stores.sqlite import (
+    access,
+    changes,
+    connections,
+    forking,
+    nodes,
+    partials,
+    rows,
+    shares,
+)
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
-from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
+from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob
 from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
 from turnwire.stores.sqlite.prepare import prepare
 from turnwire.stores.sqlite.reader import Reader
+from turnwire.stores.sqlite.schema import shared_secret
 from turnwire.stores.sqlite.watch import WatchedFile
 from turnwire.stores.sqlite.writer import Writer
 
 __all__ = ["SqliteStore"]
-
-
-class Opening:
-    """A store to be opened: await it, or enter it with `async with`."""
-
-    def __init__(self, opened: Callable[[], SqliteStore]) -> None:
-        self._opened = opened
-        self._store: SqliteStore | None = None
-
-    def __await__(self) -> Generator[Any, None, SqliteStore]:
-        return asyncio.to_thread(self._opened).__await__()
-
-    async def __aenter__(self) -> SqliteStore:
-        self._store = await self
-        return self._store
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._store is not None
-        await self._store.close()
 
 
 class SqliteStore:
@@ -92,7 +87,7 @@ class SqliteStore:
         max_bytes: int | None = None,
         ballast: int = BALLAST,
         vfs: str | None = None,
-    ) -> Opening:
+    ) -> Opening[SqliteStore]:
         """Opens or creates the file, and migrates its tables.
 
         - `raw_limit`: bytes of an agent's raw message that are stored with an entry.
@@ -131,7 +126,7 @@ class SqliteStore:
             reader = Reader(file, threads=readers, busy_ms=busy_ms, vfs=vfs, replaced=writer.look)
             return cls(writer, reader, file, raw_limit)
 
-        return Opening(opened)
+        return Opening(lambda: asyncio.to_thread(opened))
 
     async def close(self) -> None:
         """Writes all queued jobs, and closes the file."""
@@ -160,8 +155,8 @@ class SqliteStore:
     ) -> list[ConversationRow]:
         return await self._reader.read_rows(
             lambda db: rows.find_conversations(db, user, archived, limit, offset),
-            rows.CONVERSATION,
-            rows.conversation_of,
+            records.CONVERSATION,
+            records.conversation_of,
         )
 
     async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
@@ -178,9 +173,6 @@ class SqliteStore:
 
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
-
-    async def abandoned(self, *, now: int) -> list[str]:
-        return await self._reader.read(lambda db: rows.find_abandoned(db, now))
 
     async def change(self, conversation_id: str, *, archived: bool) -> None:
         await self._writer.call(
@@ -206,13 +198,44 @@ class SqliteStore:
             must=True,
         )
 
-    async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
-        return await self._writer.call(
-            lambda db: changes.renew_claims(db, claims, now, lease), must=True
-        )
-
     async def release(self, claim: Claim) -> None:
         await self._writer.call(lambda db: changes.release_claim(db, claim), must=True)
+
+    async def owned(self, owner: str) -> list[str]:
+        return await self._reader.read(lambda db: nodes.find_owned(db, owner))
+
+    async def join(self, node: NodeRow, *, now: int, lease: int) -> None:
+        await self._writer.call(lambda db: nodes.add_node(db, node, now, lease), must=True)
+
+    async def renew_node(
+        self, owner: str, *, now: int, lease: int, load: dict[str, int] | None = None
+    ) -> bool:
+        return await self._writer.call(
+            lambda db: nodes.renew_node(db, owner, now, lease, load), must=True
+        )
+
+    async def leave(self, owner: str) -> None:
+        await self._writer.call(lambda db: nodes.remove_node(db, owner), must=True)
+
+    async def nodes(self) -> list[NodeRow]:
+        return await self._reader.read(nodes.find_nodes)
+
+    async def abandoned(
+        self, *, now: int, except_agents: Sequence[str] = (), after: str = "", limit: int = 1000
+    ) -> list[str]:
+        return await self._reader.read(
+            lambda db: nodes.find_abandoned(db, now, except_agents, after, limit)
+        )
+
+    async def overdue(
+        self, *, now: int, agents: Sequence[str], after: str = "", limit: int = 1000
+    ) -> list[tuple[str, str]]:
+        return await self._reader.read(
+            lambda db: nodes.find_overdue(db, iso(now), now, agents, after, limit)
+        )
+
+    async def deadlines_done(self, requests: Sequence[tuple[str, str]]) -> None:
+        await self._writer.call(lambda db: nodes.mark_deadlines(db, requests))
 
     # --- the log --------------------------------------------------------------------------------
 
@@ -238,8 +261,8 @@ class SqliteStore:
     ) -> list[StoredEntry]:
         return await self._reader.read_rows(
             lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest, size),
-            rows.ENTRY,
-            rows.entry_of,
+            records.ENTRY,
+            records.entry_of,
         )
 
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
@@ -249,7 +272,9 @@ class SqliteStore:
         self, conversation_id: str, *, since: int = 0, before: int | None = None
     ) -> list[StoredTurn]:
         return await self._reader.read_rows(
-            lambda db: rows.find_turns(db, conversation_id, since, before), rows.TURN, rows.turn_of
+            lambda db: rows.find_turns(db, conversation_id, since, before),
+            records.TURN,
+            records.turn_of,
         )
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
@@ -282,7 +307,9 @@ class SqliteStore:
 
     async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
         return await self._reader.read_rows(
-            lambda db: rows.find_inbox(db, user, open_only), rows.INBOX_ITEM, rows.inbox_item_of
+            lambda db: rows.find_inbox(db, user, open_only),
+            records.INBOX_ITEM,
+            records.inbox_item_of,
         )
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
@@ -292,8 +319,8 @@ class SqliteStore:
         query = Query(words)
         return await self._reader.read_rows(
             lambda db: rows.find_words(db, query, user, limit),
-            rows.HIT,
-            lambda row: rows.hit_of(row, query),
+            records.HIT,
+            lambda row: records.hit_of(row, query),
         )
 
     # --- audit, connections and blobs -----------------------------------------------------------
@@ -302,7 +329,9 @@ class SqliteStore:
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
     ) -> list[AuditRow]:
         return await self._reader.read_rows(
-            lambda db: rows.find_audit(db, conversation_id, after, limit), rows.AUDIT, rows.audit_of
+            lambda db: rows.find_audit(db, conversation_id, after, limit),
+            records.AUDIT,
+            records.audit_of,
         )
 
     async def note(
@@ -377,6 +406,9 @@ class SqliteStore:
 
     async def void_tickets(self, user: str) -> None:
         await self._writer.call(lambda db: access.void_tickets(db, user))
+
+    async def shared_secret(self) -> bytes:
+        return bytes.fromhex(await self._writer.call(shared_secret))
 
     async def check_writable(self) -> None:
         await self._writer.call(self._writer.probe)

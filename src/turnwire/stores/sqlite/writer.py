@@ -307,7 +307,7 @@ class Writer:
 
     def _attempt(self, batch: _Jobs, *, savepoints: bool) -> None:
         db = self._db
-        with transaction(db.connection):
+        with transaction(db):
             for job in batch:
                 job.error = None
                 if savepoints:

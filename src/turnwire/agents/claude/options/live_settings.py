@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from turnwire.agents.claude.process.program import Program
-from turnwire.agents.claude.process.start import Opening
+from turnwire.agents.claude.process.claude_process import ClaudeProcess
+from turnwire.agents.claude.process.session_opening import Opening
 
 __all__ = ["Chosen"]
 
@@ -20,13 +20,13 @@ class Chosen:
 
     def __init__(
         self,
-        program: Program,
+        process: ClaudeProcess,
         opening: Opening,
         *,
         check_open: Callable[[], None],
         refused: Callable[[dict[str, Any], dict[str, Any], str], None],
     ) -> None:
-        self._program = program
+        self._process = process
         self._most_thinking = opening.most_thinking
         self._check_open = check_open
         self._refused = refused
@@ -38,11 +38,11 @@ class Chosen:
 
     async def model(self, wanted: str, meant: str) -> None:
         """Changes the model; `meant` is the program's name of it."""
-        await self._choose("model", wanted, lambda _: self._program.set_model(meant))
+        await self._choose("model", wanted, lambda _: self._process.set_model(meant))
 
     async def permission_mode(self, wanted: str) -> None:
         """Changes the permission mode."""
-        await self._choose("permission_mode", wanted, self._program.set_permission_mode)
+        await self._choose("permission_mode", wanted, self._process.set_permission_mode)
 
     async def max_thinking_tokens(self, wanted: int | None) -> None:
         """Changes the limit of thinking tokens, up to the limit of the agent; None removes it."""
@@ -50,7 +50,7 @@ class Chosen:
         if most is not None and wanted is not None and wanted > most:
             self._tell("max_thinking_tokens", wanted, f"The limit of this agent is {most} tokens.")
             return
-        await self._choose("max_thinking_tokens", wanted, self._program.set_max_thinking_tokens)
+        await self._choose("max_thinking_tokens", wanted, self._process.set_max_thinking_tokens)
 
     async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
         try:

@@ -16,7 +16,7 @@ class Switches:
 
     The program saves switches per directory and applies them at its start. So another conversation,
     or a person in a terminal, may have switched a server of this conversation. Before its first
-    turn the program also forgets switches of in-process servers: a server that is off reports no
+    turn the program also forgets the switches of in-process servers. A server that is off has no
     tools.
     """
 

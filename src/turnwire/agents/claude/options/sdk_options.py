@@ -12,7 +12,7 @@ import msgspec
 from turnwire.agents.claude.extensions.servers import McpServer, ToolServer
 from turnwire.agents.claude.options.types import ClaudeOptions
 from turnwire.agents.claude.options.validation import narrowed, read_options
-from turnwire.agents.claude.process.install import how_to_install
+from turnwire.agents.claude.process.installation import how_to_install
 from turnwire.agents.claude.process.sdk_compat import command_of
 from turnwire.agents.claude.questions.question_tools import GATED, SERVER, SERVER_CONFIG
 from turnwire.core.error_codes import Refused
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from turnwire.agents.claude.options.bounds import Bounds
     from turnwire.agents.claude.sessions.forking import ForkPoint
 
-__all__ = ["MCP_CONFIG", "Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
+__all__ = [
+    "MCP_CONFIG",
+    "ProgramOptions",
+    "chosen_in",
+    "given_option",
+    "own_options",
+    "program_options",
+    "sdk_options",
+]
 
 # Options of the SDK that are rejected, because Turnwire overrides or ignores them, and why.
 _REFUSED = {
@@ -59,7 +67,7 @@ _SOURCES = ("user", "project", "local")
 _LEAST_BUDGET = 1e-6  # dollars
 
 
-class Told(NamedTuple):
+class ProgramOptions(NamedTuple):
     """The options for the SDK's client, and the command line and MCP servers for the program."""
 
     client: Any  # ClaudeAgentOptions
@@ -195,13 +203,13 @@ def _least(limits: Iterable[float | None]) -> float | None:
     return None if least is None else max(least, _LEAST_BUDGET)
 
 
-def tell(
+def program_options(
     options: Any,
     cli: str,
     question_hook: Any,
     hooks: Mapping[str, Sequence[Registered]] | None = None,
     servers: Mapping[str, McpServer] | None = None,
-) -> Told:
+) -> ProgramOptions:
     """Returns the options for the client, and a matching command line for the program."""
     from claude_agent_sdk import HookMatcher
 
@@ -232,7 +240,9 @@ def tell(
         SERVER: SERVER_CONFIG,
     }
     is_secret = any(each.get("type") != "sdk" for each in configs.values())
-    return Told(client, _command(flags), msgspec.json.encode({"mcpServers": configs}), is_secret)
+    return ProgramOptions(
+        client, _command(flags), msgspec.json.encode({"mcpServers": configs}), is_secret
+    )
 
 
 def _without_instance(config: Any) -> Any:

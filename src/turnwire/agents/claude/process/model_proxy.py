@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
 
-from turnwire.agents.claude.process.install import CLOUDS, CREDENTIALS, is_on
+from turnwire.agents.claude.process.installation import CLOUDS, CREDENTIALS, is_on
 from turnwire.agents.claude.sessions.history import config_dir
 
 __all__ = ["ModelProxy", "why_visible"]

@@ -58,5 +58,5 @@ class _Ends(logging.Filter):
 
 
 def drop_log_of_ends() -> None:
-    """Drops the SDK's error log of every program end; here the end of the turn reports it."""
+    """Drops what the SDK logs when the program ends: the end of the turn says it."""
     logging.getLogger(QUERY).addFilter(_Ends())

@@ -24,7 +24,7 @@ __all__ = ["Deferred", "renew_note"]
 
 
 class Deferred(Struct, frozen=True):
-    """A deferred question. Without a session file `call` is None: a question may exist."""
+    """A deferred question. `call` is None if there is no session file to find the question in."""
 
     call: str | None = None
 

@@ -59,7 +59,7 @@ class Gate:
             self._waiting.pop(call, None)
 
     async def _patience(self) -> None:
-        """Waits for the end of the hold time or the close, and until no background tasks run."""
+        """Waits until the hold time is over or the session closes, then for background tasks."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._hold):
                 await self._leaving.wait()

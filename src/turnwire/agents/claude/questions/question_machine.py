@@ -6,7 +6,7 @@
 4. If that process ends its turn without the call, Claude gets the answer in words, as a prompt.
 
 `TRANSITIONS` has all states and causes. `Question` maps events to causes and keeps the answers.
-`Asking` carries out the acts. A question of a sub-agent has no states: it waits at the gate of its
+`QuestionDelivery` carries out the acts. A question of a sub-agent has no states: it waits at the gate of its
 process, and is never deferred.
 """
 
@@ -31,7 +31,7 @@ State: TypeAlias = Literal[
 
 Cause: TypeAlias = Literal[
     "opened",  # the process opens a session that has a deferred question, or may have one
-    "rested",  # the handshake says that the process does not continue a turn
+    "not_continued",  # the handshake says that the process does not continue a turn
     "called",  # Claude calls a tool that asks
     "asked",  # the call arrives at the gate
     "asked_with_answer",  # the call arrives at the gate, and its answer came earlier
@@ -125,7 +125,7 @@ TRANSITIONS: Mapping[State, Mapping[Cause, Step]] = {
         "turn_cut": Step("idle", "leave"),
     },
     "resuming": {
-        "rested": Step("idle"),
+        "not_continued": Step("idle"),
         "called": Step("resuming"),
         "asked": Step("resuming", "wait"),
         "asked_with_answer": Step("idle", "give"),

@@ -8,16 +8,16 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.agents.claude.turn.stop_receipt import StopWatch
-from turnwire.agents.claude.turn.turn_tracker import TurnWatch
+from turnwire.agents.claude.turn.stop_receipt import StopReceipt
+from turnwire.agents.claude.turn.turn_tracker import TurnTracker
 from turnwire.agents.guard import Running
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 
-__all__ = ["Telling"]
+__all__ = ["OrderedOutput"]
 
 
-class Telling:
+class OrderedOutput:
     """Emits events in order. The end of an interrupted turn lists the processes that were ended.
 
     Those processes may take a moment to end; later events wait in a buffer meanwhile. `below` lists
@@ -27,13 +27,13 @@ class Telling:
 
     def __init__(
         self,
-        turn: TurnWatch,
+        turn: TurnTracker,
         below: Callable[[], list[Running]],
         say: Callable[..., None],
         start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._turn = turn
-        self._stopped = StopWatch(below)
+        self._stopped = StopReceipt(below)
         self._say = say
         self._start = start
         self._late: list[NormalizedStreamEvent] | None = None  # events that wait for the receipt
@@ -42,7 +42,7 @@ class Telling:
         """Remembers the running processes; called before the turn is interrupted."""
         await self._stopped.look()
 
-    def tell(self, events: list[NormalizedStreamEvent]) -> bool:
+    def emit(self, events: list[NormalizedStreamEvent]) -> bool:
         """Emits events of the program. Returns False if the events wait for a receipt."""
         if self._late is not None:
             self._late += events

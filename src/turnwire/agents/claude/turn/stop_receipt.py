@@ -8,13 +8,13 @@ from collections.abc import Callable
 from turnwire.agents.guard import Running
 from turnwire.core.events import EndedProcess
 
-__all__ = ["StopWatch"]
+__all__ = ["StopReceipt"]
 
 _PATIENCE = 0.5  # seconds; the turn ends before the last process has ended
 _LOOK = 0.01  # seconds between two checks
 
 
-class StopWatch:
+class StopReceipt:
     """Call `look` before a stop, `died` after it. `below` lists processes, the program first."""
 
     def __init__(self, below: Callable[[], list[Running]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from turnwire.agents.claude.options.controls import Send
+from turnwire.agents.claude.process.control_runner import Send
 from turnwire.core.content import Content, TextContent
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone

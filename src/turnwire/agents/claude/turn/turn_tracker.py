@@ -11,10 +11,10 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects import claude
 from turnwire.dialects.claude import messages, system
 
-__all__ = ["TurnWatch"]
+__all__ = ["TurnTracker"]
 
 
-class TurnWatch:
+class TurnTracker:
     """Receives every message before it is converted, and then the events made from it."""
 
     def __init__(self) -> None:

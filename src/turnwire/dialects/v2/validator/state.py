@@ -109,11 +109,11 @@ class StateCheck:
                 self._spoke = None  # an agent has ended: another may have to start
             case _ if self._is_a_word(frame):
                 self._changeable.add("tasks")
-                if self._spoke is False and self.running and not self._waits_for_somebody():
+                if self._spoke is False and self.running and not self._waits_for_a_person():
                     self._causes.add("spoke")
                 self._spoke = True
 
-    def _waits_for_somebody(self) -> bool:
+    def _waits_for_a_person(self) -> bool:
         """Returns whether a request is open, also one that only session.state has shown."""
         return bool(self._requests.open or (self._told and self._told.requests))
 

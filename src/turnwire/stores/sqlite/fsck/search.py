@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
 
-from turnwire.stores.sqlite.fsck.finding import Finding
+from turnwire.stores.fsck.finding import Finding
 from turnwire.stores.sqlite.schema import add_functions
 
-__all__ = ["index_again", "index_all", "wrong_words"]
+__all__ = ["index_again", "index_all", "snapshot", "wrong_words"]
 
 _AT_ONCE = 1000
 _INDEXED = "message_type IN ('text', 'tool_result', 'input_request')"
@@ -30,7 +31,7 @@ def wrong_words(db: apsw.Connection) -> Iterator[tuple[int, Finding]]:
     fresh.execute(_TABLE)
     last = 0
     while True:
-        with _Snapshot(db):
+        with snapshot(db):
             page: list[Any] = db.execute(
                 "SELECT number, conversation_id, sequence_num,"
                 f" CASE WHEN {_INDEXED} AND json_valid(message_json)"
@@ -92,17 +93,15 @@ def index_all(db: apsw.Connection) -> None:
     )
 
 
-class _Snapshot:
-    """A read transaction, so that related reads see the same snapshot."""
-
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-        self._own = not db.in_transaction
-
-    def __enter__(self) -> None:
-        if self._own:
-            self._db.execute("BEGIN")
-
-    def __exit__(self, *_: object) -> None:
-        if self._own and self._db.in_transaction:  # a disk error ends the transaction
-            self._db.execute("ROLLBACK")
+@contextmanager
+def snapshot(db: apsw.Connection) -> Iterator[None]:
+    """Returns a context in which all reads see the same state of the file."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:  # a disk error ends the transaction
+            db.execute("ROLLBACK")

@@ -1,0 +1,92 @@
+"""`turnwire nodes`: lists the processes that share the data directory or the database."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.terminal.words import counted, plain
+
+if TYPE_CHECKING:
+    from turnwire.ports import NodeRow
+
+__all__ = ["command", "facts"]
+
+
+@click.command("nodes")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per process.")
+@data_dir_option
+def command(*, home: Home, as_json: bool) -> None:
+    """List the processes that run conversations, and their load.
+
+    A process renews its lease every few seconds. When the lease of a process has expired, the others
+    take over its conversations.
+    """
+    try:
+        nodes = [facts(node) for node in run_async(_nodes(home))]
+    except NothingYet:
+        nodes = []
+    if as_json:
+        import msgspec
+
+        for node in nodes:
+            click.echo(msgspec.json.encode(node))
+    elif not nodes:
+        click.echo(f"No process runs conversations now. Start one: {home.command('serve')}")
+    else:
+        _print(nodes)
+
+
+async def _nodes(home: Home) -> list[NodeRow]:
+    async with home.store() as store:
+        return await store.nodes()
+
+
+def facts(node: NodeRow) -> dict[str, Any]:
+    """Returns a node as the fields of its JSON line."""
+    from turnwire.engine.ownership.owners import has_died, process_of
+
+    process = process_of(node.owner)
+    left = node.lease_until / 1000 - time.time()
+    return {
+        "node": node.node,
+        "host": process.host if process else None,
+        "pid": process.pid if process else None,
+        "state": "ended" if has_died(node.owner) else "alive" if left > 0 else "silent",
+        "started_at": node.started_at,
+        "lease_seconds": round(left, 1),  # until the lease expires; negative: since it has expired
+        "conversations": node.load.get("conversations", 0),
+        "running_agents": node.load.get("agents", 0),
+        "agents": node.agents,
+        "versions": node.versions,
+        "inbox": node.inbox,
+        "owner": node.owner,
+    }
+
+
+_STYLES = {"alive": "green", "silent": "yellow", "ended": "red"}
+
+
+def _print(nodes: list[dict[str, Any]]) -> None:
+    from rich.text import Text
+
+    from turnwire.cli.terminal.table import Page, ago
+
+    page = Page()
+    width = max(len(plain(node["node"])) for node in nodes)
+    for node in nodes:
+        state, seconds = node["state"], node["lease_seconds"]
+        lease = f"lease {seconds:.0f} s" if seconds > 0 else f"lease expired {-seconds:.0f} s ago"
+        runs = counted(node["conversations"], "conversation")
+        agents = ", ".join(map(plain, node["agents"])) or "no agents"
+        left = Text.assemble(
+            (f"{plain(node['node']):<{width}}", "bold"),
+            *("  ", (f"{state:<6}", _STYLES[state])),
+            f"  {runs}, {counted(node['running_agents'], 'running agent')}; {lease}; {agents}",
+        )
+        version = node["versions"].get("turnwire", "unknown")
+        where = f"process {node['pid']} on {node['host']}, " if node["host"] else ""
+        page.line(left, f"{where}version {version}, {ago(node['started_at'])}")

@@ -1,0 +1,214 @@
+"""Passes commands on to the nodes that own their conversations, and carries out theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.background import BackgroundTasks
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import ERRORS, Refused
+from turnwire.engine.actor.commands import Answer
+from turnwire.engine.nodes import messages as m
+from turnwire.engine.nodes.mailbox import Mailbox
+from turnwire.errors import TurnwireError
+from turnwire.ports import Clock, Owned, StorageUnavailable, Timer
+
+__all__ = ["AskHere", "Forwarding", "NotOwner", "OwnerSilent"]
+
+_AGAIN = 1_000  # milliseconds until a request without an answer is sent again
+_SILENT = 3_000  # milliseconds without a sign of the owner, until it counts as unreachable
+_REMEMBERED = 4_096  # requests whose answer may be asked for again
+
+
+class NotOwner(Exception):
+    """The node does not own the conversation. Nothing was done."""
+
+
+class OwnerSilent(Exception):
+    """The node does not answer. The command may have been carried out."""
+
+
+class AskHere(Struct, frozen=True):
+    """How this node carries out what others ask of it."""
+
+    ask: Callable[[str, i.Asked, bytes, Callable[[Answer], None]], Awaitable[Answer]]
+    end: Callable[[str, str], Awaitable[None]]
+
+
+class _Pending:
+    """A request that was sent, and is not answered yet."""
+
+    def __init__(
+        self,
+        owner: str,
+        message: m.Ask | m.End,
+        accepted: Callable[[Answer], None] | None,
+        heard_at: int,
+    ) -> None:
+        self.owner = owner
+        self.message = message
+        self.accepted = accepted
+        self.heard_at = heard_at
+        self.done: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self.again: Timer | None = None
+
+
+class Forwarding:
+    """The requests of this node to others, and those of others to this node."""
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        clock: Clock,
+        background: BackgroundTasks,
+        here: AskHere,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._mailbox = mailbox
+        self._clock = clock
+        self._background = background
+        self._here = here
+        self._new_id = new_id
+        self._pending: dict[str, _Pending] = {}
+        # Requests of others, with their answers. None: not answered yet.
+        self._answers: OrderedDict[str, m.Message | None] = OrderedDict()
+        mailbox.handle(
+            (m.Ask, self._asked),
+            (m.End, self._asked),
+            (m.Working, self._working),
+            (m.Answered, self._answered),
+            (m.Ended, self._ended),
+            (m.Refusal, self._refused),
+            (m.NotHere, self._not_here),
+        )
+
+    # --- requests of this node ----------------------------------------------------------------
+
+    async def ask(
+        self,
+        owner: str,
+        conversation_id: str,
+        asked: i.Asked,
+        body: bytes,
+        accepted: Callable[[Answer], None] | None,
+    ) -> Answer:
+        """Passes a command on, and returns the answer. `body` is a digest of the command.
+
+        Raises Refused, NotOwner, OwnerSilent.
+        """
+        kind, data = m.pack_input(asked)
+        request = self._new_id()
+        message = m.Ask(self._mailbox.inbox, request, conversation_id, kind, data, body)
+        answer = await self._request(owner, message, accepted)
+        assert answer is not None
+        return answer
+
+    async def end(self, owner: str, conversation_id: str, reason: str) -> None:
+        """Has the owner end the agent and the turn. Raises NotOwner, OwnerSilent."""
+        message = m.End(self._mailbox.inbox, self._new_id(), conversation_id, reason)
+        await self._request(owner, message, None)
+
+    async def _request(
+        self, owner: str, message: m.Ask | m.End, accepted: Callable[[Answer], None] | None
+    ) -> Answer | None:
+        pending = _Pending(owner, message, accepted, self._clock.now())
+        self._pending[message.request] = pending
+        try:
+            self._send(pending)
+            return await pending.done
+        finally:
+            del self._pending[message.request]
+            if pending.again is not None:
+                pending.again()
+
+    def _send(self, pending: _Pending) -> None:
+        if pending.done.done():
+            return
+        if self._clock.now() - pending.heard_at >= _SILENT:
+            pending.done.set_exception(OwnerSilent())
+            return
+        self._mailbox.send(pending.owner, pending.message)
+        pending.again = self._clock.call_after(_AGAIN, lambda: self._send(pending))
+
+    def _working(self, message: m.Working) -> None:
+        pending = self._pending.get(message.request)
+        if pending is not None:
+            pending.heard_at = self._clock.now()
+
+    def _answered(self, message: m.Answered) -> None:
+        pending = self._pending.get(message.request)
+        if pending is not None and not pending.done.done():
+            answer = Answer(msgspec.json.decode(message.ack, type=e.Ack), message.duplicate)
+            if pending.accepted is not None:
+                pending.accepted(answer)
+            pending.done.set_result(answer)
+
+    def _ended(self, message: m.Ended) -> None:
+        pending = self._pending.get(message.request)
+        if pending is not None and not pending.done.done():
+            pending.done.set_result(None)
+
+    def _refused(self, message: m.Refusal) -> None:
+        data = msgspec.json.decode(message.data)
+        self._fail(message.request, Refused(message.code, message.message, **data))
+
+    def _not_here(self, message: m.NotHere) -> None:
+        self._fail(message.request, NotOwner())
+
+    def _fail(self, request: str, why: Exception) -> None:
+        pending = self._pending.get(request)
+        if pending is not None and not pending.done.done():
+            pending.done.set_exception(why)
+
+    # --- requests of other nodes --------------------------------------------------------------
+
+    def _asked(self, message: m.Ask | m.End) -> None:
+        request = message.request
+        if request in self._answers:  # the answer was lost, or is not there yet
+            answer = self._answers[request]
+            self._mailbox.send(message.sender, answer or m.Working(self._mailbox.inbox, request))
+            return
+        self._answers[request] = None
+        while len(self._answers) > _REMEMBERED:
+            self._answers.popitem(last=False)
+        self._background.run(self._carry_out(message))
+
+    async def _carry_out(self, message: m.Ask | m.End) -> None:
+        here, request = self._mailbox.inbox, message.request
+
+        def accepted(answer: Answer) -> None:
+            self._reply(
+                message,
+                m.Answered(here, request, msgspec.json.encode(answer.ack), answer.duplicate),
+            )
+
+        try:
+            if isinstance(message, m.End):
+                await self._here.end(message.conversation_id, message.reason)
+                self._reply(message, m.Ended(here, request))
+                return
+            asked = m.unpack_input(message.kind, message.input)
+            if asked is None:
+                said = "The node that runs this conversation has another version."
+                raise Refused("NOT_SUPPORTED", said)
+            await self._here.ask(message.conversation_id, asked, message.body, accepted)
+        except Owned:
+            self._reply(message, m.NotHere(here, request))
+        except StorageUnavailable as down:
+            said = ERRORS[down.code].meaning if down.is_for_operators else down.message
+            self._reply(message, m.Refusal(here, request, "STORAGE_UNAVAILABLE", said, b"{}"))
+        except TurnwireError as refused:
+            code = refused.code if refused.code in ERRORS else "INTERNAL_ERROR"
+            data = msgspec.json.encode(refused.data)
+            self._reply(message, m.Refusal(here, request, code, refused.message, data))  # type: ignore[arg-type]
+
+    def _reply(self, message: m.Ask | m.End, answer: m.Message) -> None:
+        if message.request in self._answers:
+            self._answers[message.request] = answer
+        self._mailbox.send(message.sender, answer)

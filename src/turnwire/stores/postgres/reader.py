@@ -1,0 +1,121 @@
+"""Reads from a pool of connections. A read whose connection is lost is repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import asyncpg
+
+from turnwire.ports import StorageUnavailable
+from turnwire.stores.address import Address
+from turnwire.stores.postgres.connection import (
+    COMMAND_SECONDS,
+    CONNECT_SECONDS,
+    READER,
+    DatabaseConnection,
+    is_lost,
+    storage_errors,
+)
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+_RETRY = 0.05  # seconds between two attempts; doubles up to
+_LONGEST_RETRY = 1.0
+
+
+class Reader:
+    """A small pool of connections that only read."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        connections: int,
+        patience: float,
+        check: Callable[[DatabaseConnection], Awaitable[None]],
+    ) -> None:
+        """`check` raises StorageUnavailable if a new connection leads to another database."""
+        self._address = address
+        self._patience = patience
+        self._check = check
+        self._replaced = 0  # how often the database was replaced by another one
+        self._pool = asyncpg.create_pool(
+            address.url,
+            min_size=0,
+            max_size=connections,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            server_settings={**READER, "application_name": "turnwire reader"},
+            reset=_leave_as_it_is,
+            init=self._prepare,
+        )
+        self._is_closed = False
+
+    async def _prepare(self, connection: DatabaseConnection) -> None:
+        # Not in the settings of the connection: it would fail `target_session_attrs=read-write`.
+        await connection.execute("SET default_transaction_read_only = on")
+        await self._check(connection)
+
+    async def open(self) -> None:
+        """Prepares the pool; connections are opened when they are needed."""
+        with storage_errors(self._address):
+            await self._pool
+
+    async def read(
+        self, query: Callable[[DatabaseConnection], Awaitable[T]], *, snapshot: bool = False
+    ) -> T:
+        """Runs a query. With `snapshot`, all its statements see the same state of the database."""
+        until = time.monotonic() + self._patience
+        pause = _RETRY
+        is_silent = False
+        while True:
+            if self._is_closed:
+                raise StorageUnavailable("The store is closed.")
+            replaced = self._replaced
+            try:
+                with storage_errors(self._address):
+                    found = await self._run(query, snapshot)
+                if replaced == self._replaced:
+                    return found
+                continue  # it was read from the old one
+            except StorageUnavailable as failure:
+                cause = failure.__cause__
+                if cause is not None and not is_lost(cause):
+                    raise
+                # Other open connections may have fallen silent, too: once more on a new one.
+                was_silent, is_silent = is_silent, isinstance(cause, TimeoutError)
+                if is_silent and not was_silent:
+                    await self._pool.expire_connections()
+                elif time.monotonic() + pause > until:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_RETRY)
+
+    async def _run(self, query: Callable[[DatabaseConnection], Awaitable[T]], snapshot: bool) -> T:
+        async with self._pool.acquire() as connection:
+            if not snapshot:
+                return await query(connection)
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                return await query(connection)
+
+    async def reconnect(self) -> None:
+        """Uses no open connection any more: the database was replaced by another one."""
+        self._replaced += 1
+        await self._pool.expire_connections()
+
+    async def close(self) -> None:
+        """Waits for running queries, then closes every connection."""
+        self._is_closed = True
+        try:
+            await asyncio.wait_for(self._pool.close(), 5.0)
+        except Exception:
+            self._pool.terminate()
+
+
+async def _leave_as_it_is(connection: DatabaseConnection) -> None:
+    """Replaces asyncpg's reset, which would cost a round trip after every read."""

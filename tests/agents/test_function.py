@@ -1,0 +1,167 @@
+"""An agent that is one async function."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from turnwire import (
+    AgentTurn,
+    Engine,
+    FunctionAgent,
+    NormalizedStreamEvent,
+    SqliteStore,
+    Talk,
+    events,
+    frames,
+)
+from turnwire.core.content import TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import SessionStart
+from turnwire.testing import Prompts, check_agent
+
+
+async def waiter(turn: AgentTurn) -> None:
+    if turn.text == "nothing":
+        return
+    if turn.text == "burn":
+        raise ValueError("the soup is burnt")
+    if turn.text == "wait":
+        await turn.say("One ")
+        await asyncio.Event().wait()
+    if turn.answer is None and turn.text != "soup":
+        await turn.say("Good ")
+        await turn.say("evening!")
+        return
+    size = turn.answer or await turn.ask("Which size?", ["small", "large"])
+    await turn.say(f"One {size} soup.")
+
+
+def agent() -> FunctionAgent:
+    return FunctionAgent("waiter", waiter)
+
+
+@asynccontextmanager
+async def talking(path: Path) -> AsyncIterator[Talk]:
+    async with SqliteStore.open(path) as store, Engine(store, {"waiter": agent()}) as engine:
+        is_known = await store.conversation("table-1") is not None
+        if is_known:
+            yield await engine.open("table-1")
+        else:
+            yield await engine.create("waiter", conversation_id="table-1")
+
+
+def test_a_function_agent_keeps_the_promises_of_the_port() -> None:
+    report = asyncio.run(check_agent(agent, Prompts(question="soup", long="wait")))
+    assert "a question survives its process" in report.kept
+    assert "an interrupt ends the turn" in report.kept
+    assert report.notes == []
+
+
+def test_the_pieces_of_an_answer_are_one_text(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("hello")
+            assert reply.text == "Good evening!"
+            assert (await talk.ask("nothing")).text == ""
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("answer", ["large", {"answer": "large"}])
+def test_the_answer_of_a_person_is_what_ask_returns(tmp_path: Path, answer: object) -> None:
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("soup")
+            [request] = reply.requests
+            assert [each.label for each in request.questions[0].options] == ["small", "large"]
+            await talk.answer(request.request_id, answer)
+            assert (await talk.wait(reply)).text == "One large soup."
+
+    asyncio.run(run())
+
+
+def test_an_answer_reaches_the_function_of_a_later_process(tmp_path: Path) -> None:
+    async def ask() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            assert (await talk.ask("soup", client_message_id="m-1")).end is None
+
+    async def answer() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("soup", client_message_id="m-1")
+            await talk.answer(reply.requests[0].request_id, "small")
+            reply = await talk.wait(reply)
+            assert reply.text == "One small soup."
+            results = [f for f in reply.frames if isinstance(f, frames.AssistantToolResult)]
+            assert len(results) == 1
+
+    asyncio.run(ask())
+    asyncio.run(answer())
+
+
+def test_a_function_that_raises_fails_its_turn_and_not_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("burn")
+            assert reply.is_error
+            assert reply.end is not None
+            assert "the soup is burnt" in str(reply.end.error)
+            assert (await talk.ask("hello")).text == "Good evening!"
+
+    with caplog.at_level(logging.ERROR, "turnwire"):
+        asyncio.run(run())
+    assert "The function of the agent 'waiter' failed." in caplog.text
+
+
+def test_an_interrupt_keeps_what_was_said_and_takes_a_question_back(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db") as talk:
+            waiting = asyncio.create_task(talk.ask("wait"))
+            async for frame in talk.follow():
+                if isinstance(frame, frames.AssistantChunk):
+                    break
+            await talk.interrupt(1)
+            reply = await waiting
+            assert (reply.text, reply.was_interrupted) == ("One ", True)
+
+            reply = await talk.ask("soup")
+            await talk.interrupt(reply.turn_id)
+            reply = await talk.wait(reply)
+            assert (reply.text, reply.was_interrupted) == ("", True)
+            assert (await talk.status()).requests == []
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_question_ends_the_turn_without_an_answer() -> None:
+    async def run() -> None:
+        session = await agent().open(SessionStart("table-1"))
+        heard: list[NormalizedStreamEvent] = []
+
+        async def listen() -> None:
+            async for batch in session.events():
+                heard.extend(batch)
+                for event in batch:
+                    if isinstance(event, events.QuestionAsked):
+                        denied = Reply(event.tool_use_id, "question", decision="deny")
+                        await session.deliver([denied], resumed=False)
+                    if isinstance(event, events.TurnCompleted):
+                        return
+
+        await session.prompt([TextContent("soup")], turn_uuid="1")
+        async with asyncio.timeout(30):
+            await listen()
+        await session.close()
+        assert not [each for each in heard if isinstance(each, events.ContentDelta)]
+        assert [each.interrupted for each in heard if isinstance(each, events.TurnCompleted)] == [
+            True
+        ]
+
+    asyncio.run(run())

@@ -1,0 +1,118 @@
+"""A bus that loses, doubles and reorders only delays: the log is the truth."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.engine.helpers.watcher import PATIENCE, broken_rules
+from tests.engine.nodes.two_engines import two_engines
+from turnwire.agents.demo import DemoAgent
+from turnwire.bus.local import LocalBus, LocalNetwork
+from turnwire.bus.sealed import SealedBus
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.view_reducer import ViewReducer
+from turnwire.engine import Engine, Talk
+from turnwire.engine.fanout.channel import FollowAgain
+from turnwire.engine.settings import EngineSettings
+from turnwire.testing import FaultyBus
+
+SETTINGS = EngineSettings(recheck=0.5)
+TURNS = 6
+
+
+class _Screen:
+    """Follows a conversation for ever, and again from its cursor when it is told to."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.reducer = ViewReducer()
+        self._talk = talk
+        self._news = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            frames: list[f.Frame] = []
+            place = {"last_sequence": self.reducer.cursor, "epoch": self.reducer.epoch}
+            with suppress(FollowAgain):
+                async with aclosing(self._talk.follow(**place)) as following:  # type: ignore[arg-type]
+                    async for frame in following:
+                        frames.append(frame)
+                        self.reducer.apply(frame)  # type: ignore[arg-type]
+                        self._news.set()
+            assert not broken_rules(frames)
+
+    async def has(self, cursor: int) -> None:
+        """Waits until an entry has arrived, and nothing runs any more."""
+        async with asyncio.timeout(PATIENCE):
+            while self.reducer.cursor < cursor or self._is_running():
+                assert not self._task.done(), self._task.result()
+                self._news.clear()
+                await self._news.wait()
+
+    def _is_running(self) -> bool:
+        status = self.reducer.view().status
+        return status is None or status.state == "streaming"
+
+    def close(self) -> None:
+        self._task.cancel()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_faulty_bus_nothing_is_lost_and_nothing_is_doubled(path: Path, seed: int) -> None:
+    async def scene() -> None:
+        network, random = LocalNetwork(), Random(seed)
+        faulty = [FaultyBus(LocalBus(network), seed * 2 + each) for each in range(2)]
+        buses = [SealedBus(bus, b"a secret of both nodes") for bus in faulty]
+        async with two_engines(
+            path, buses=(buses[0], buses[1]), settings=SETTINGS, agent=DemoAgent
+        ) as two:
+            engines: list[Engine] = [two.a, two.b]
+            talk = await two.a.create("demo", options={"delay": 0})
+            talks = [await engine.open(talk.id) for engine in engines]
+            screens = [_Screen(each) for each in talks for _ in range(2)]
+            for turn in range(TURNS):
+                where = random.randrange(2)
+                reply = await talks[where].ask("tool", client_message_id=f"m{turn}")
+                assert reply.end is not None
+                if turn == TURNS // 2:  # the owner stops, and the other node goes on
+                    await engines[where].end(talk.id)
+            row = await two.a.store.conversation(talk.id)
+            assert row is not None
+            for screen in screens:
+                await screen.has(row.head)
+            views = [screen.reducer.view() for screen in screens]
+            assert all(view.messages == views[0].messages for view in views)
+            assert len({turn.turn_id for turn in views[0].turns}) == TURNS
+            assert sum(sum(bus.faults.values()) for bus in faulty) > 0
+            for screen in screens:
+                screen.close()
+
+    asyncio.run(scene())
+
+
+def test_while_the_bus_is_gone_followers_read_the_log_and_commands_wait_or_fail_clearly(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        network = LocalNetwork()
+        near, far = (FaultyBus(LocalBus(network), 0, lose=0, double=0, reorder=0) for _ in range(2))
+        async with two_engines(path, buses=(near, far), settings=SETTINGS, agent=DemoAgent) as two:
+            talk = await two.a.create("demo", options={"delay": 0})
+            screen = _Screen(await two.b.open(talk.id))
+            await talk.ask("hello")
+            far.cut_off()
+            await talk.ask("tool")
+            row = await two.a.store.conversation(talk.id)
+            assert row is not None
+            await screen.has(row.head)
+            far.come_back()
+            reply = await (await two.b.open(talk.id)).ask("hello", client_message_id="m3")
+            assert reply.end is not None
+            screen.close()
+
+    asyncio.run(scene())

@@ -1,0 +1,230 @@
+"""An application that mounts Turnwire ends on Ctrl-C with connected clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.server.helpers.rpc_client import RpcClient
+from tests.server.helpers.servers import ROOT
+from tests.server.helpers.socket_reader import PATIENCE
+from tests.server.helpers.v2_client import Client
+from tests.stores.postgres.fixtures import store_environ
+from turnwire import Settings, create_app
+from turnwire.agents.demo import DemoAgent
+from turnwire.server.access.keys import owner_file
+from turnwire.stores.sqlite import SqliteStore
+
+_APPLICATION = """
+import uvicorn
+from contextlib import asynccontextmanager
+from fastapi import FastAPI
+from turnwire import Settings, create_app
+from turnwire.agents.demo import DemoAgent
+
+agents = {"demo": DemoAgent()}
+chat = create_app(Settings(data_dir="DATA/chat", store="CHAT_STORE", protocol_v2=True, made_agents=agents))
+other = create_app(Settings(data_dir="DATA/other", protocol_v2=True, made_agents=agents))
+
+@asynccontextmanager
+async def both(app):
+    async with chat.lifespan(), other.lifespan():
+        yield
+
+app = FastAPI(lifespan=both)
+app.mount("/chat", chat)
+app.mount("/other", other)
+late = FastAPI()  # nothing of it is started before the first request
+late.mount("/chat", chat)
+
+if __name__ == "__main__":
+    uvicorn.run(app, port=0)
+"""
+_UVICORN = (sys.executable, "-m", "uvicorn", "--port", "0")
+_RELOADED = (*_UVICORN, "--reload", "application:app")
+_STARTED = {
+    "from the command line": (*_UVICORN, "application:app"),
+    "without our lifespan": (*_UVICORN, "application:late"),
+    "by a reloader": _RELOADED,
+    "by uvicorn.run": (sys.executable, "application.py"),
+}
+
+
+class Application:
+    """A process with Turnwire below a path of it."""
+
+    def __init__(self, path: Path, url: str, popen: subprocess.Popen[str]) -> None:
+        self.path = path
+        self._url = url
+        self._popen = popen
+
+    async def enter(self, name: str = "chat") -> tuple[str, str]:
+        """Returns the address and the owner's token of Turnwire below this path, when it answers."""
+        url = f"{self._url}/{name}"
+        retries = httpx.AsyncHTTPTransport(retries=5)
+        async with httpx.AsyncClient(timeout=PATIENCE, transport=retries) as http:
+            # The last process may still listen, and say that it stops.
+            while (await http.get(f"{url}/healthz")).status_code == 503:
+                pass
+        return url, owner_file(self.path / "data" / name).read_text().strip()
+
+    async def end(self, how: signal.Signals) -> None:
+        """Signal every process of it, as a terminal does on Ctrl-C, and wait for its end."""
+        os.killpg(self._popen.pid, how)
+        await asyncio.to_thread(self._popen.wait, PATIENCE)
+
+
+@contextmanager
+def running(path: Path, command: Sequence[str]) -> Iterator[Application]:
+    store = store_environ(path / "data" / "chat").get("TURNWIRE_STORE", "")
+    application = _APPLICATION.replace("DATA", str(path / "data")).replace("CHAT_STORE", store)
+    (path / "application.py").write_text(application)
+    popen = subprocess.Popen(
+        command,
+        cwd=path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with popen:
+        try:
+            assert popen.stderr is not None
+            url, said = "", []
+            for line in popen.stderr:
+                said.append(line)
+                if "Uvicorn running on " in line:
+                    url = line.partition("Uvicorn running on ")[2].split()[0]
+                if "Application startup complete" in line and url:
+                    break
+                if "(Press CTRL+C" in line and any("startup complete" in each for each in said):
+                    break
+            else:
+                raise AssertionError("".join(said))
+            yield Application(path, url, popen)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(popen.pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def listening(url: str, token: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The stream of changes, which this side does not close before the block is left."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx.AsyncClient(timeout=PATIENCE, trust_env=False, headers=headers) as http,
+        http.stream("GET", f"{url}/api/changes") as answer,
+    ):
+        changes = answer.aiter_raw()
+        assert await anext(changes)
+        yield changes
+
+
+@asynccontextmanager
+async def talking(url: str, token: str) -> AsyncIterator[tuple[Client, RpcClient]]:
+    """Connects a client of each protocol to a new conversation; neither leaves."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False, headers=headers) as http:
+        begun = await http.post(f"{url}/api/conversations", json={"options": {"delay": 0.01}})
+    name = begun.json()["id"]
+    client = await Client(url, name, token).come()
+    rpc = await RpcClient(url, token).come()
+    try:
+        await rpc.join(name)
+        yield client, rpc
+    finally:
+        client.drop()
+        rpc.drop()
+
+
+async def rest_of(changes: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in changes])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("started", _STARTED)
+def test_an_application_ends_while_clients_are_connected(
+    tmp_path: Path, started: str, how: signal.Signals
+) -> None:
+    async def stop(app: Application) -> None:
+        url, token = await app.enter()
+        async with listening(url, token) as changes, talking(url, token) as (client, rpc):
+            await app.end(how)
+            await rest_of(changes)  # it was ended, not cut off
+            assert await client.until_closed() in (4000, 1012)
+            assert await rpc.until_closed() in (4000, 1012)
+
+    with running(tmp_path, _STARTED[started]) as app:
+        asyncio.run(stop(app))
+
+
+def test_an_application_with_two_mounted_servers_ends(tmp_path: Path) -> None:
+    async def stop(app: Application) -> None:
+        one, other = await app.enter("chat"), await app.enter("other")
+        async with listening(*one) as changes, listening(*other) as others:
+            await app.end(signal.SIGINT)
+            await rest_of(changes)
+            await rest_of(others)
+
+    with running(tmp_path, _STARTED["from the command line"]) as app:
+        asyncio.run(stop(app))
+
+
+def test_a_turn_that_runs_meanwhile_is_ended_in_the_log(tmp_path: Path) -> None:
+    async def stop(app: Application) -> str:
+        url, token = await app.enter()
+        async with listening(url, token), talking(url, token) as (client, _):
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            await app.end(signal.SIGINT)
+        return client.conversation_id
+
+    async def look(name: str) -> None:
+        store = await SqliteStore.open(tmp_path / "data" / "chat" / "turnwire.db")
+        try:
+            (turn,) = await store.turns(name)
+            assert turn.end.error is not None
+            assert turn.end.error.code == "server_stopped"
+        finally:
+            await store.close()
+
+    with running(tmp_path, _STARTED["from the command line"]) as app:
+        asyncio.run(look(asyncio.run(stop(app))))
+
+
+def test_clients_reconnect_after_a_reload(tmp_path: Path) -> None:
+    async def reload(app: Application) -> None:
+        url, token = await app.enter()
+        async with listening(url, token) as changes, talking(url, token) as (client, _):
+            source = tmp_path / "application.py"
+            source.write_text(source.read_text() + "# changed\n")
+            await rest_of(changes)
+            assert await client.until_closed() in (4000, 1012)
+            await app.enter()  # the next process listens on the same socket
+            async with client:
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+
+    with running(tmp_path, _RELOADED) as app:
+        asyncio.run(reload(app))
+
+
+def test_signals_of_other_programs_are_left_alone(tmp_path: Path) -> None:
+    app = create_app(Settings(data_dir=str(tmp_path), made_agents={"demo": DemoAgent()}))
+
+    async def run() -> None:
+        before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+        async with app.lifespan():
+            meanwhile = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+        assert meanwhile == before
+
+    asyncio.run(run())

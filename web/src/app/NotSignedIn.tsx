@@ -1,0 +1,23 @@
+import { Empty } from "../talk/Empty";
+import { useWords } from "./language";
+import { isSignedInByApplication, linkCommand } from "./signIn";
+
+/** Tells a person who is not signed in how to sign in. */
+export function NotSignedIn({ retry }: { retry: () => void }) {
+  const words = useWords();
+  const isGuest = isSignedInByApplication();
+  return (
+    <main className="entry-page" id="main">
+      <Empty
+        isAll
+        title={isGuest ? words.notSignedIn : words.signInNeeded}
+        text={isGuest ? words.notSignedInHint : words.signInNeededHint}
+      >
+        {!isGuest && <pre>{linkCommand()}</pre>}
+        <button type="button" onClick={retry}>
+          {words.tryAgain}
+        </button>
+      </Empty>
+    </main>
+  );
+}

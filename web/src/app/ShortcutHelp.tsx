@@ -1,0 +1,46 @@
+import { Dialog } from "./Dialog";
+import { useWords } from "./language";
+
+const KEYS = [
+  "c",
+  "s",
+  "g",
+  "b",
+  "j",
+  "k",
+  "i",
+  "m",
+  "/",
+  "Enter",
+  "Shift+Enter",
+  "ArrowUp",
+  "Esc",
+  "y",
+  "n",
+  "a",
+  "t",
+  "?",
+] as const;
+
+/** The list of keyboard shortcuts. */
+export function ShortcutHelp({ close }: { close: () => void }) {
+  const words = useWords();
+  return (
+    <Dialog label={words.keyboard} className="help" close={close}>
+      {() => (
+        <dl>
+          {KEYS.map((key) => (
+            <div key={key}>
+              <dt>
+                {key.split("+").map((each) => (
+                  <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
+                ))}
+              </dt>
+              <dd>{words.keys[key]}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Dialog>
+  );
+}

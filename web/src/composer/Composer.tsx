@@ -1,0 +1,158 @@
+// The field in which a person writes messages.
+
+import type { Capabilities, SentContent, Status } from "@turnwire/client";
+import { useTurnwire } from "@turnwire/client/react";
+import { type KeyboardEvent, useRef, useState } from "react";
+import { isTouch, useInitialFocus } from "../app/focus";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
+import { OPTIONS } from "../talk/connectionOptions";
+import { AttachButton, Attachments, pasteImages, useDroppedImages } from "./Attachments";
+import { CommandList, LIST, optionId } from "./CommandList";
+import { draftName, joinTexts, useDraft, useReturnedText } from "./drafts";
+import { pictureOf, useImageUploads } from "./imageUploads";
+import { useCommands } from "./slashCommands";
+
+/** Whether the browser adapts the height of a field to its content. */
+const GROWS = CSS.supports("field-sizing", "content");
+
+interface Props {
+  id: string;
+  status: Status | undefined;
+  capabilities: Capabilities | undefined;
+  /** Earlier messages of the person, the newest last. */
+  history: () => string[];
+  /** Sends a message. Rejects if it is refused; the text is restored by then. */
+  send: (content: SentContent) => Promise<unknown>;
+  stop: () => void;
+  isStopping: boolean;
+  showNotice: (problem: string) => void;
+  showRefusal: (problem: unknown) => void;
+}
+
+export function Composer({
+  id,
+  status,
+  capabilities,
+  history,
+  send,
+  stop,
+  isStopping,
+  showNotice,
+  showRefusal,
+}: Props) {
+  const words = useWords();
+  const client = useTurnwire();
+  const { text, latest, write } = useDraft(draftName(id));
+  const [at, setAt] = useState<number>();
+  const attached = useImageUploads(client, id, showNotice);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useInitialFocus(field);
+  const commands = useCommands(client.conversation(id, OPTIONS), capabilities, (text) => {
+    write(text);
+    field.current?.focus();
+  });
+  useReturnedText(id, (words) => {
+    setAt(undefined);
+    commands.close();
+    write(joinTexts(words, latest.current));
+  });
+  const isBusy = status?.running || status?.turn_id !== undefined;
+  const mayAttach = capabilities?.images === true;
+
+  const submit = async () => {
+    const said = text.trim();
+    if ((!said && !attached.all.length) || attached.isBusy) return;
+    const pictures = attached.all.map((each) => pictureOf(each.blobId ?? ""));
+    const content: SentContent = pictures.length
+      ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
+      : said;
+    write("", "now");
+    setAt(undefined);
+    commands.close();
+    const taken = attached.take();
+    if (!isTouch()) field.current?.focus();
+    try {
+      await send(content);
+      taken.done();
+    } catch (problem) {
+      taken.putBack(); // like the text
+      showRefusal(problem);
+    }
+  };
+
+  const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing || commands.pressed(event)) return;
+    if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
+      event.preventDefault();
+      void submit();
+    }
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    const before = history();
+    const isFree = text === "" || (at !== undefined && text === before[at]);
+    const to = (at ?? before.length) + (event.key === "ArrowUp" ? -1 : 1);
+    if (!isFree || to < 0 || !before.length) return;
+    event.preventDefault();
+    setAt(to < before.length ? to : undefined);
+    write(before[to] ?? "");
+  };
+
+  const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice);
+
+  return (
+    <form
+      className={`composer${isOver ? " over" : ""}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <Attachments all={attached.all} remove={attached.remove} />
+      <CommandList offered={commands} />
+      <textarea
+        ref={field}
+        id="composer"
+        rows={GROWS ? 1 : Math.min(10, text.split("\n").length)}
+        value={text}
+        dir="auto"
+        placeholder={isBusy ? words.placeholderBusy : words.placeholder}
+        aria-label={words.message}
+        // A multi-line field cannot have the role combobox, but its list works like one.
+        aria-autocomplete={commands.isPossible ? "list" : undefined}
+        aria-controls={commands.found.length ? LIST : undefined}
+        aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}
+        onChange={(event) => {
+          write(event.target.value);
+          commands.typed(event.target.value);
+        }}
+        onBlur={(event) => event.relatedTarget?.id !== LIST && commands.close()}
+        onKeyDown={pressed}
+        onPaste={(event) => pasteImages(event, take, mayAttach)}
+      />
+      <div className="buttons">
+        {mayAttach && <AttachButton take={take} />}
+        {isBusy && (
+          <button
+            type="button"
+            className="stop"
+            onClick={stop}
+            disabled={isStopping}
+            title={`${words.stop} (Esc)`}
+          >
+            {isStopping ? <span className="spinner" aria-hidden="true" /> : <Icon name="stop" />}
+            <span className="label">{isStopping ? words.stopping : words.stop}</span>
+          </button>
+        )}
+        <button
+          type="submit"
+          className="primary send"
+          disabled={(!text.trim() && !attached.all.length) || attached.isBusy}
+          aria-label={isBusy ? words.sendLater : words.send}
+          title={isBusy ? words.sendLater : words.send}
+        >
+          <Icon name="send" />
+        </button>
+      </div>
+    </form>
+  );
+}

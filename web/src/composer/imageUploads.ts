@@ -1,0 +1,84 @@
+// Images of the next message. They are uploaded before the message is sent.
+import type { useTurnwire } from "@turnwire/client/react";
+import { useCallback, useEffect, useRef, useState } from "react";
+
+type Client = ReturnType<typeof useTurnwire>;
+
+export interface Attached {
+  key: number;
+  name: string;
+  preview: string;
+  file: File;
+  /** Whether it is being uploaded. */
+  isLoading: boolean;
+  blobId?: string | undefined;
+}
+
+let keys = 0;
+
+/** Without a conversation, the files stay here until there is one. */
+export function useImageUploads(
+  client: Client,
+  id: string | undefined,
+  showNotice: (problem: string) => void,
+) {
+  const [all, setAll] = useState<Attached[]>([]);
+  const latest = useRef(all);
+  latest.current = all;
+  useEffect(() => () => forget(latest.current), []);
+
+  const remove = useCallback((key: number) => {
+    setAll((now) => {
+      forget(now.filter((each) => each.key === key));
+      return now.filter((each) => each.key !== key);
+    });
+  }, []);
+
+  const add = (files: File[]) => {
+    for (const file of files) {
+      keys += 1;
+      const key = keys;
+      const preview = URL.createObjectURL(file);
+      setAll((now) => [...now, { key, name: file.name, preview, file, isLoading: id !== undefined }]);
+      if (id === undefined) continue;
+      upload(client, id, file).then(
+        (blobId) =>
+          setAll((now) =>
+            now.map((each) => (each.key === key ? { ...each, blobId, isLoading: false } : each)),
+          ),
+        (problem: Error) => {
+          remove(key);
+          showNotice(problem.message);
+        },
+      );
+    }
+  };
+
+  /** Takes all images for a message. Returns a function that puts them back after a refusal. */
+  const take = () => {
+    setAll([]);
+    return { done: () => forget(all), putBack: () => setAll((now) => [...all, ...now]) };
+  };
+
+  /** Uploads them to a conversation that was just created. */
+  const bringTo = (begun: string) => Promise.all(all.map((each) => upload(client, begun, each.file)));
+  return { all, add, remove, take, bringTo, isBusy: all.some((each) => each.isLoading) };
+}
+
+/** Returns an uploaded image as content of a message. */
+export function pictureOf(blobId: string) {
+  return { type: "image" as const, blob: { blob_id: blobId } };
+}
+
+function forget(gone: Attached[]): void {
+  for (const each of gone) URL.revokeObjectURL(each.preview);
+}
+
+async function upload(client: Client, id: string, file: File): Promise<string> {
+  const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
+  const headers = { ...client.http.headers, "Content-Type": file.type };
+  const answer = await fetch(path, { method: "POST", body: file, headers });
+  const told = (await answer.json()) as { blob_id?: string; error?: { message: string } };
+  if (!told.blob_id) throw new Error(told.error?.message ?? String(answer.status));
+  return told.blob_id;
+}

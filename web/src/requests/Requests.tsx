@@ -1,0 +1,44 @@
+// The open requests of this conversation: one at a time, the oldest first.
+import type { OpenRequest } from "@turnwire/client";
+import { useRef } from "react";
+import { useRequestFocus } from "../app/focus";
+import { useWords } from "../app/language";
+import { type Decide, Permission } from "./Permission";
+import { type Answer, QuestionForm } from "./QuestionForm";
+
+interface Props {
+  /** The conversation. */
+  id: string;
+  requests: readonly OpenRequest[];
+  answer: (request: OpenRequest, answer: Answer) => Promise<unknown>;
+  decide: (request: OpenRequest, ...how: Parameters<Decide>) => Promise<unknown>;
+}
+
+export function Requests({ id, requests, answer, decide }: Props) {
+  const words = useWords();
+  const [request] = requests;
+  const region = useRef<HTMLDivElement>(null);
+  useRequestFocus(region, request?.request_id);
+  if (!request) return null;
+  return (
+    <div ref={region} className="requests" role="region" aria-label={words.waitsForYou} tabIndex={-1}>
+      {request.kind === "question" ? (
+        <QuestionForm
+          key={request.request_id}
+          conversation={id}
+          request={request}
+          answer={(given) => answer(request, given)}
+        />
+      ) : (
+        <Permission
+          key={request.request_id}
+          conversation={id}
+          request={request}
+          decide={(...how) => decide(request, ...how)}
+          place={0}
+        />
+      )}
+      {requests.length > 1 && <p className="muted further">{words.further(requests.length - 1)}</p>}
+    </div>
+  );
+}

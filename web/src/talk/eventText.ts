@@ -1,0 +1,25 @@
+// Describes events other than messages.
+
+import type { EventView } from "@turnwire/client";
+import { lookUp } from "../app/lookup";
+import { isObject, listIn, textIn } from "../tools/toolValues";
+import type { Words } from "../words/en";
+
+export function eventText({ subtype = "", name, text, data }: EventView, words: Words): string {
+  const told = isObject(data) ? data : {};
+  const about = textIn(told, "description");
+  switch (subtype) {
+    case "task_started":
+      return told.is_backgrounded === true ? words.task.behind(about) : words.task.begun(about);
+    case "task_notification":
+      return words.task.over(textIn(told, "status") ?? "completed", textIn(told, "summary") ?? about);
+    case "rewind":
+      return words.rewind.happened(
+        listIn(told, "files").length,
+        listIn(told, "failed").length,
+        textIn(told, "by"),
+      );
+    default:
+      return lookUp(words.event, subtype) || text || (subtype || name).replaceAll("_", " ");
+  }
+}

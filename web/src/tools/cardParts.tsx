@@ -1,0 +1,141 @@
+// The parts of cards.
+
+import { useState } from "react";
+import { CopyButton } from "../app/CopyButton";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/language";
+import { lookUp } from "../app/lookup";
+import { Coloured } from "../markdown/Code";
+import { LongText } from "../markdown/LongText";
+import { VisibleText } from "../markdown/VisibleText";
+import type { Change } from "./fileChanges";
+import { formatted, type Todo } from "./toolValues";
+
+/** The number of lines that are shown at first. */
+const FIRST = 400;
+const CHARACTERS = 60_000;
+
+/** The output of a tool. Of a long output the end, which tells the result. */
+export function Output({
+  text,
+  isLive = false,
+  isError = false,
+}: {
+  text: string;
+  isLive?: boolean;
+  isError?: boolean;
+}) {
+  const words = useWords();
+  const [isAll, setAll] = useState(false);
+  if (!text) return null;
+  const shown = isAll ? text : lastOf(text);
+  return (
+    <div className={`output${isError ? " bad" : ""}`}>
+      {shown.length < text.length && (
+        <button type="button" className="quiet small" onClick={() => setAll(true)}>
+          {words.showAll(text.length)}
+        </button>
+      )}
+      <pre tabIndex={0} aria-label={words.output} aria-live={isLive ? "off" : undefined}>
+        <VisibleText text={shown} />
+      </pre>
+    </div>
+  );
+}
+
+function lastOf(text: string): string {
+  const cut = text.length > CHARACTERS ? text.slice(-CHARACTERS) : text;
+  const lines = cut.split("\n");
+  return lines.length > FIRST ? lines.slice(-FIRST).join("\n") : cut;
+}
+
+/** A command, exactly. */
+export function CommandLine({ command }: { command: string }) {
+  return (
+    <div className="command-line">
+      <pre tabIndex={0}>
+        <span className="prompt" aria-hidden="true">
+          ${" "}
+        </span>
+        <code dir="ltr">
+          <VisibleText text={command} />
+        </code>
+      </pre>
+      <CopyButton text={command} />
+    </div>
+  );
+}
+
+export function Diff({ change }: { change: Change }) {
+  const words = useWords();
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? change.lines : change.lines.slice(0, FIRST);
+  const counts = { "+": 0, "-": 0 };
+  for (const { sign } of change.lines) if (sign === "+" || sign === "-") counts[sign] += 1;
+  return (
+    <figure className="diff">
+      <figcaption>
+        <span className="path">
+          <VisibleText text={change.path} />
+        </span>
+        <span className="added">+{counts["+"]}</span> <span className="removed">−{counts["-"]}</span>
+      </figcaption>
+      <pre tabIndex={0}>
+        {shown.map((line, at) => (
+          <div key={at} className={SIGNS[line.sign]}>
+            <span aria-hidden="true">{line.sign === "@" ? " " : line.sign}</span>
+            <VisibleText text={line.text} />
+          </div>
+        ))}
+      </pre>
+      {shown.length < change.lines.length && (
+        <button type="button" className="quiet small" onClick={() => setAll(true)}>
+          {words.moreLines(change.lines.length - shown.length)}
+        </button>
+      )}
+    </figure>
+  );
+}
+
+const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
+
+/** The states with their own style. An agent may use any word: others get no class. */
+const TODOS = new Set(["pending", "in_progress", "completed"]);
+
+export function Todos({ todos }: { todos: Todo[] }) {
+  const words = useWords();
+  return (
+    <ul className="todos">
+      {todos.map((todo, at) => (
+        <li key={at} className={TODOS.has(todo.status) ? todo.status : undefined}>
+          <span className="mark" aria-hidden="true">
+            {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
+          </span>
+          <span>
+            <VisibleText text={todo.content} />
+            <span className="hidden"> ({lookUp(words.todo, todo.status) ?? todo.status})</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Any value, as raw data. */
+export function Raw({ value, label }: { value: unknown; label?: string | undefined }) {
+  const text = formatted(value);
+  if (!text) return null;
+  const isJson = typeof value !== "string";
+  return (
+    <div className="raw">
+      {label && <span className="label">{label}</span>}
+      <LongText text={text} most={CHARACTERS}>
+        {(shown) => (
+          <pre tabIndex={0}>
+            <Coloured code={shown} language={isJson ? "json" : undefined} />
+          </pre>
+        )}
+      </LongText>
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+// Reads the inputs and results of tools of any agent.
+
+export type Json = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the first of these fields that is a string. */
+export function textIn(value: unknown, ...names: string[]): string | undefined {
+  if (!isObject(value)) return undefined;
+  for (const name of names) {
+    const found = value[name];
+    if (typeof found === "string" && found) return found;
+  }
+  return undefined;
+}
+
+/** Returns the first of these fields that is a string, with its name; prefers a non-empty one. */
+export function fieldOf(value: Json, ...names: string[]): { name: string; text: string } | undefined {
+  const texts = names.flatMap((name) => {
+    const text = value[name];
+    return typeof text === "string" ? [{ name, text }] : [];
+  });
+  return texts.find(({ text }) => text) ?? texts[0];
+}
+
+/** Returns all other fields; undefined if there are none. */
+export function without(value: Json, ...names: (string | undefined)[]): Json | undefined {
+  const rest = Object.entries(value).filter(([name]) => !names.includes(name));
+  return rest.length ? Object.fromEntries(rest) : undefined;
+}
+
+export function numberIn(value: unknown, ...names: string[]): number | undefined {
+  if (!isObject(value)) return undefined;
+  for (const name of names) {
+    const found = value[name];
+    if (typeof found === "number") return found;
+  }
+  return undefined;
+}
+
+export function listIn(value: unknown, name: string): unknown[] {
+  const found = isObject(value) ? value[name] : undefined;
+  return Array.isArray(found) ? found : [];
+}
+
+/** Formats any value for people. */
+export function formatted(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+const COLOURS = /\u001b\[[0-9;:]*m/g;
+
+/** Returns the output or result of a tool as text, without images. */
+export function outputText(content: unknown): string {
+  if (content === null || content === undefined) return "";
+  if (typeof content === "string") return content.replace(COLOURS, "");
+  if (Array.isArray(content)) {
+    const parts = content.map((each) => {
+      if (typeof each === "string") return each;
+      if (textIn(each, "type") === "image") return "";
+      return textIn(each, "text") ?? formatted(each);
+    });
+    return parts.filter(Boolean).join("\n").replace(COLOURS, "");
+  }
+  return formatted(content);
+}
+
+export interface Picture {
+  mimeType: string;
+  data?: string | undefined;
+  blobId?: string | undefined;
+}
+
+/** Returns the images in a content. External images are not loaded. */
+export function picturesIn(content: unknown): Picture[] {
+  const all = Array.isArray(content) ? content : [content];
+  return all.flatMap((each) => {
+    if (!isObject(each) || each.type !== "image") return [];
+    const source = isObject(each.source) ? each.source : each;
+    const blob = isObject(each.blob) ? textIn(each.blob, "blob_id") : undefined;
+    const data = textIn(source, "data");
+    const mimeType = textIn(source, "mime_type", "media_type", "mimeType") ?? "image/png";
+    return blob || data ? [{ mimeType, data, blobId: blob }] : [];
+  });
+}
+
+export interface Todo {
+  content: string;
+  status: string;
+}
+
+export function todosIn(items: readonly unknown[]): Todo[] {
+  return items.flatMap((each) => {
+    const content = textIn(each, "content", "subject", "title");
+    return content ? [{ content, status: textIn(each, "status") ?? "pending" }] : [];
+  });
+}
