@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from tests.helpers.time_limit import time_limit
 from tests.tiers import is_volume
 
 pytest_plugins = ["tests.stores.postgres.fixtures"]
@@ -68,6 +69,13 @@ def pytest_runtest_makereport(
     if report.skipped and os.environ.get("TURNWIRE_NO_SKIPS") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Ends a test that hangs, its fixtures included."""
+    with time_limit():
+        return (yield)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
