@@ -1,4 +1,4 @@
-"""A request to the Messages API."""
+"""A request to the scripted model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.testing.model_api.http import BadRequest
+from turnwire.testing.model_api.protocol import Protocol
 
 __all__ = ["Request", "decode"]
 
@@ -19,44 +20,29 @@ class Request(Struct, frozen=True):
     body: dict[str, Any]
     headers: dict[str, str]
     at: float  # seconds since 1970
+    protocol: Protocol
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """Returns the messages of the request."""
-        messages: list[dict[str, Any]] = self.body.get("messages") or []
-        return messages
+        return self.protocol.messages(self.body)
 
     @property
     def prompt(self) -> str:
-        """Returns the text of the first user message."""
-        first = (message for message in self.messages if message.get("role") == "user")
-        return _words(next(first, {}).get("content"))
+        """Returns the text with which a person has begun the conversation."""
+        return self.protocol.prompt(self.messages)
 
     @property
     def tool_results(self) -> dict[str, dict[str, Any]]:
-        """Returns all tool_result blocks by the id of their call."""
-        blocks = (
-            block
-            for message in self.messages
-            if isinstance(message.get("content"), list)
-            for block in message["content"]
-        )
-        results = (b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result")
-        return {str(block.get("tool_use_id")): block for block in results}
+        """Returns all results of tools by the id of their call."""
+        return self.protocol.tool_results(self.messages)
 
 
-def decode(data: bytes) -> dict[str, Any]:
+def decode(data: bytes, protocol: Protocol) -> dict[str, Any]:
     """Decodes the body of a request. Raises BadRequest if it is not a valid request."""
     try:
         body = msgspec.json.decode(data, type=dict[str, Any])
-        msgspec.convert(body.get("messages") or [], list[dict[str, Any]])
+        protocol.messages(body)
     except msgspec.DecodeError as bad:
         raise BadRequest(f"This is not a valid request for a message: {bad}") from None
     return body
-
-
-def _words(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))

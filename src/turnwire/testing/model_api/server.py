@@ -9,23 +9,27 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from turnwire.testing.model_api import http
 from turnwire.testing.model_api import script as s
+from turnwire.testing.model_api.messages import Messages
+from turnwire.testing.model_api.protocol import Ids, Protocol
 from turnwire.testing.model_api.request import Request, decode
-from turnwire.testing.model_api.stream import error_body, events, status_of, whole
 
 __all__ = ["Answer", "ModelApi", "Said"]
 
 _log = logging.getLogger("turnwire.testing")
 _LIMIT = 64 << 20  # bytes of a request's head; its body is not limited
-_MESSAGES, _COUNT = "/v1/messages", "/v1/messages/count_tokens"
+_MESSAGES = Messages()
+_PROTOCOLS: dict[str, Protocol] = {each.path: each for each in (_MESSAGES,)}
+_COUNT = "/v1/messages/count_tokens"
 
 
 class Said(Struct):
@@ -40,7 +44,7 @@ Answer: TypeAlias = s.Reply | Callable[[Request], s.Reply]
 
 
 class ModelApi:
-    """A scripted Messages API on a local port, served inside of `async with`."""
+    """A scripted model on a local port, served inside of `async with`."""
 
     def __init__(
         self,
@@ -97,7 +101,7 @@ class ModelApi:
 
     @property
     def url(self) -> str:
-        """Returns the value for ANTHROPIC_BASE_URL."""
+        """Returns the address of the server: the value for ANTHROPIC_BASE_URL."""
         assert self._server is not None, "the server is not started"
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -129,7 +133,7 @@ class ModelApi:
                 asked = await http.read_request(reader)
         except http.BadRequest as bad:  # the start of the next request is unknown
             with suppress(OSError):
-                await _refuse(writer, s.Fail(400, str(bad)))
+                await _refuse(writer, _MESSAGES, s.Fail(400, str(bad)))
         except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
             pass  # the client has disconnected, or the server stops
         finally:
@@ -141,45 +145,49 @@ class ModelApi:
     ) -> bool:
         """Answers a request. Returns False if the connection was aborted."""
         match asked.method, asked.path:
-            case "POST", path if path == _MESSAGES:
-                return await self._message(asked, reader, writer)
+            case "POST", path if path in _PROTOCOLS:
+                return await self._message(_PROTOCOLS[path], asked, reader, writer)
             case "POST", path if path == _COUNT:
                 await http.send_json(writer, 200, {"input_tokens": max(1, len(asked.body) // 4)})
             case "HEAD", _:
                 await http.send_json(writer, 200, None)
             case _:
-                await _refuse(writer, s.Fail(404, f"There is no {asked.method} {asked.path} here."))
+                missing = s.Fail(404, f"There is no {asked.method} {asked.path} here.")
+                await _refuse(writer, _MESSAGES, missing)
         return True
 
     async def _message(
-        self, asked: http.Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        protocol: Protocol,
+        asked: http.Asked,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> bool:
-        request = self._read(asked)
+        request = self._read(protocol, asked)
         await self._tell(lambda: self.requests.append(request))
         reply = self._next(request)
         if not isinstance(reply, s.Say):
             await asyncio.sleep(reply.delay)
-            await _refuse(writer, reply)
+            await _refuse(writer, protocol, reply)
             return True
         self._numbers += 1
         message_id = f"msg_scripted_{self._run}_{self._numbers}"
         said = self.said[message_id] = Said(request.lane, reply)
-        how: dict[str, Any] = {
-            "message_id": message_id,
-            "model": str(request.body.get("model")),
-            "call_id": self._call_id,
-        }
+        new_call = partial(self._call_id, protocol.call_prefix)
+        ids = Ids(message_id, str(request.body.get("model")), new_call)
         streams = bool(request.body.get("stream"))
         if streams:
             http.start_stream(writer, reply.headers)
         sent = 0
-        for beat in itertools.chain(events(reply, **how), [None]):  # None: abort after the last
+        for beat in itertools.chain(
+            protocol.events(reply, ids), [None]
+        ):  # None: abort after the last
             if sent == reply.cut_after:
                 await writer.drain()
                 writer.transport.abort()
                 return False
             if sent == reply.error_after:
-                await _send_error(writer, reply, streams=streams)
+                await _send_error(writer, protocol, reply, ids, streams=streams)
                 return True
             if beat is None:
                 break
@@ -189,12 +197,12 @@ class ModelApi:
                 continue
             await asyncio.sleep(beat.delay)
             if streams:
-                await _send(writer, beat.event)
+                await http.send_chunk(writer, protocol.encode(beat.event))
             sent += 1
         if streams:
-            await http.send_chunk(writer, b"")
+            await _end_stream(writer, protocol)
         else:
-            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
+            await http.send_json(writer, 200, protocol.whole(reply, ids), reply.headers)
         said.whole = True
         return True
 
@@ -214,9 +222,9 @@ class ModelApi:
 
     # --- the script -----------------------------------------------------------------------------
 
-    def _read(self, asked: http.Asked) -> Request:
-        body = decode(asked.body)
-        request = Request("", body, asked.headers, time.time())
+    def _read(self, protocol: Protocol, asked: http.Asked) -> Request:
+        body = decode(asked.body, protocol)
+        request = Request("", body, asked.headers, time.time(), protocol)
         if self._aside is not None and not body.get("tools"):
             lane = "aside"
         else:
@@ -248,9 +256,9 @@ class ModelApi:
                 return s.Fail(400, f"The reply function failed: {why}")
         return s.Say([answer]) if isinstance(answer, str) else answer
 
-    def _call_id(self) -> str:
+    def _call_id(self, prefix: str) -> str:
         self._numbers += 1
-        return f"toolu_scripted_{self._run}_{self._numbers}"
+        return f"{prefix}_scripted_{self._run}_{self._numbers}"
 
     def _gate(self, name: str) -> asyncio.Event:
         return self._gates.setdefault(name, asyncio.Event())
@@ -267,23 +275,24 @@ def _check(*answers: object) -> None:
             raise TypeError(f"A reply is a Say, a Fail or a string, not {answer!r}.")
 
 
-async def _refuse(writer: asyncio.StreamWriter, failed: s.Fail) -> None:
-    await http.send_json(writer, failed.status, error_body(failed), failed.headers)
+async def _refuse(writer: asyncio.StreamWriter, protocol: Protocol, failed: s.Fail) -> None:
+    await http.send_json(writer, failed.status, protocol.error_body(failed), failed.headers)
 
 
-async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bool) -> None:
+async def _send_error(
+    writer: asyncio.StreamWriter, protocol: Protocol, reply: s.Say, ids: Ids, *, streams: bool
+) -> None:
     """Ends a message with an error: as an event of a stream, else as an HTTP error."""
-    failed = s.Fail(
-        status_of(reply.error), reply.error_message, error=reply.error, headers=reply.headers
-    )
+    status = protocol.status_of(reply.error)
+    failed = s.Fail(status, reply.error_message, error=reply.error, headers=reply.headers)
     if streams:
-        await _send(writer, error_body(failed))
-        await http.send_chunk(writer, b"")
+        await http.send_chunk(writer, protocol.encode(protocol.error_event(failed, ids)))
+        await _end_stream(writer, protocol)
     else:
-        await _refuse(writer, failed)
+        await _refuse(writer, protocol, failed)
 
 
-async def _send(writer: asyncio.StreamWriter, event: dict[str, Any] | s.Raw) -> None:
-    name, said = (event.event, event.data) if isinstance(event, s.Raw) else (event["type"], event)
-    data = said.encode() if isinstance(said, str) else msgspec.json.encode(said)
-    await http.send_chunk(writer, b"event: %s\ndata: %s\n\n" % (name.encode(), data))
+async def _end_stream(writer: asyncio.StreamWriter, protocol: Protocol) -> None:
+    if protocol.last:
+        await http.send_chunk(writer, protocol.last)
+    await http.send_chunk(writer, b"")
