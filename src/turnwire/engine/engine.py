@@ -108,7 +108,9 @@ class Engine:
         self._slots = Slots(self.settings.max_agents_per_user)
         self.shared_answers = SharedAnswers()
         lease, recheck = round(self.settings.lease * 1000), self.settings.recheck
-        self._channels = Channels(store, self.clock, recheck, self._attach, self._detach)
+        self._channels = Channels(
+            store, self.clock, recheck, self._background, self._attach, self._detach
+        )
         self._node = Node(
             store,
             self.clock,

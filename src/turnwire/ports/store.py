@@ -67,6 +67,13 @@ class Store(Protocol):
         Raises Damaged if it cannot be read.
         """
 
+    async def versions(self, conversation_ids: Sequence[str]) -> dict[str, int]:
+        """Returns a number for each of these conversations that exists, in one query.
+
+        It changes with the state of the conversation, and with its owner. Compare it only with
+        numbers that this process has got.
+        """
+
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
+from turnwire.background import BackgroundTasks
 from turnwire.engine.fanout.channel import Channel
 from turnwire.engine.fanout.remote_follow import RemoteFollow
-from turnwire.ports import Clock, ConversationRow, Store
+from turnwire.ports import Clock, ConversationRow, StorageUnavailable, Store, Timer
 
 __all__ = ["Channels"]
+
+_TOGETHER = 1_000  # conversations whose versions are read in one query
 
 
 class Channels:
@@ -20,17 +24,24 @@ class Channels:
         store: Store,
         clock: Clock,
         recheck: float,
+        background: BackgroundTasks,
         attach: Callable[[Channel, ConversationRow], bool],
         detach: Callable[[str], None],
     ) -> None:
-        """`attach` asks the owner of a row to send what happens; `detach` ends that."""
+        """`recheck`: seconds between two checks for what other processes have written.
+
+        `attach` asks the owner of a row to send what happens; `detach` ends that.
+        """
         self._store = store
         self._clock = clock
-        self._recheck = recheck
+        self._recheck = round(recheck * 1000)
+        self._background = background
         self._attach = attach
         self._detach = detach
         self._channels: dict[str, Channel] = {}
         self._remote: dict[str, RemoteFollow] = {}
+        self._timer: Timer | None = None  # set while there are followers
+        self._is_checking = False
 
     def get(self, conversation_id: str) -> Channel | None:
         """Returns the channel of a conversation. Returns None if it has none."""
@@ -55,10 +66,35 @@ class Channels:
                 channel,
                 store=self._store,
                 clock=self._clock,
-                recheck=self._recheck,
                 is_ours=is_ours,
                 attach=self._attach,
             )
+            if self._timer is None:
+                self._timer = self._clock.call_after(self._recheck, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if not self._remote:
+            return
+        self._timer = self._clock.call_after(self._recheck, self._due)
+        if not self._is_checking:
+            self._is_checking = True
+            self._background.run(self._check())
+
+    async def _check(self) -> None:
+        """Compares the versions of all conversations that only the log tells of."""
+        try:
+            names = [name for name, remote in self._remote.items() if remote.is_needed]
+            for first in range(0, len(names), _TOGETHER):
+                some = names[first : first + _TOGETHER]
+                with suppress(StorageUnavailable):  # the next check may succeed
+                    versions = await self._store.versions(some)
+                    for name in some:
+                        remote = self._remote.get(name)
+                        if remote is not None:
+                            remote.compare(versions.get(name))
+        finally:
+            self._is_checking = False
 
     def look(self, conversation_id: str) -> None:
         """Has the log of a conversation read, if it is followed here and run elsewhere."""

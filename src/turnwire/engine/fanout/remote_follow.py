@@ -1,4 +1,4 @@
-"""Follows what another process writes: its node sends it, or the log is read at intervals."""
+"""Follows what another process writes: its node sends it, or the log is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.fanout.channel import Channel
 from turnwire.engine.fanout.log_pages import kept_since
-from turnwire.ports import Clock, ConversationRow, Damaged, StorageUnavailable, Store, Timer
+from turnwire.ports import Clock, ConversationRow, Damaged, StorageUnavailable, Store
 
 __all__ = ["RemoteFollow", "catch_up", "missed_by"]
 
@@ -49,7 +49,7 @@ class RemoteFollow:
     """Keeps the followers of a conversation up to date that this process does not run.
 
     While the owner's node sends what happens, nothing is read. Otherwise the log is read when
-    another node has news, and at intervals.
+    another node has news, or when the version of the conversation has changed.
     """
 
     def __init__(
@@ -58,7 +58,6 @@ class RemoteFollow:
         *,
         store: Store,
         clock: Clock,
-        recheck: float,
         is_ours: Callable[[], bool],
         attach: Callable[[Channel, ConversationRow], bool],
     ) -> None:
@@ -66,17 +65,30 @@ class RemoteFollow:
         self._channel = channel
         self._store = store
         self._clock = clock
-        self._recheck = round(recheck * 1000)
         self._is_ours = is_ours
         self._attach = attach
         self._task: asyncio.Task[None] | None = None
         self._again = False
-        self._timer: Timer | None = None
-        self._wait()
+        self._newest: int | None = None  # the newest known version of the conversation
+        self._read_at: int | None = None  # the version that was known when it was read
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether only the log tells this process what happens."""
+        return not self._is_ours() and self._channel.remote is None
+
+    def compare(self, version: int | None) -> None:
+        """Starts a read of the log if the conversation has another version than the one read.
+
+        `version`: None means that the conversation does not exist.
+        """
+        if version is None or version != self._read_at:
+            self._newest = version
+            self.look()
 
     def look(self) -> None:
         """Starts a read of the log, unless this process owns the conversation or is attached."""
-        if self._is_ours() or self._channel.remote is not None:
+        if not self.is_needed:
             return
         if self._task is not None:
             self._again = True
@@ -95,25 +107,19 @@ class RemoteFollow:
             self._task = None
 
     async def _read(self) -> None:
-        channel = self._channel
+        channel, version = self._channel, self._newest
         row = await self._store.conversation(channel.state.conversation_id)
         if row is None:
             channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
-        elif self._is_ours() or channel.remote is not None or self._attach(channel, row):
-            pass
-        elif channel.is_stale or row.state != channel.state:
-            await catch_up(channel, self._store, row, iso(self._clock.now()))
-
-    def _wait(self) -> None:
-        self._timer = self._clock.call_after(self._recheck, self._tick)
-
-    def _tick(self) -> None:
-        self.look()
-        self._wait()
+        elif not self.is_needed or self._attach(channel, row):
+            self._read_at = None
+        else:
+            if channel.is_stale or row.state != channel.state:
+                await catch_up(channel, self._store, row, iso(self._clock.now()))
+            # An owner that did not answer is asked again, although nothing has changed.
+            self._read_at = version if row.owner is None else None
 
     def close(self) -> None:
         """Ends the reads."""
-        if self._timer is not None:
-            self._timer()
         if self._task is not None:
             self._task.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ __all__ = [
     "find_session_users",
     "find_turns",
     "find_unsettled",
+    "find_versions",
 ]
 
 
@@ -77,6 +79,24 @@ async def find_conversation(
     if conversation.damage is not None:
         raise Damaged(conversation.conversation_id, conversation.damage)
     return conversation, epoch
+
+
+async def find_versions(
+    db: DatabaseConnection, conversation_ids: Sequence[str]
+) -> tuple[dict[str, int], str | None]:
+    """Returns a number for each conversation that exists; it changes with state and owner.
+
+    Also returns the epoch of the log, or None if no conversation exists.
+    """
+    named = {stored_text(name): name for name in conversation_ids}
+    found = await db.fetch(
+        "SELECT conversation_id, fence, version, owner,"
+        " (SELECT value FROM meta WHERE name = 'epoch')"
+        " FROM conversations WHERE conversation_id = ANY ($1::text[])",
+        list(named),
+    )
+    versions = {named[name]: hash(tuple(rest)) for name, *rest, _ in found}
+    return versions, found[0][-1] if found else None
 
 
 async def find_conversations(

@@ -239,9 +239,20 @@ class PostgresStore:
         if found is None:
             return None
         row, epoch = found
+        self._read_epoch(epoch)
+        return row
+
+    async def versions(self, conversation_ids: Sequence[str]) -> dict[str, int]:
+        versions, epoch = await self._reader.read(
+            lambda db: queries.find_versions(db, conversation_ids)
+        )
+        if epoch is not None:
+            self._read_epoch(epoch)
+        return versions
+
+    def _read_epoch(self, epoch: str) -> None:
         if epoch != self._epoch.epoch:  # `turnwire fsck --repair` has changed a log
             self._epoch = structs.replace(self._epoch, epoch=epoch)
-        return row
 
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import apsw
 
-from turnwire.core.text import clean
+from turnwire.core.text import clean, json_text
 from turnwire.ports import BlobRow, ConversationRow, Damaged, InboxItem, Receipt, RequestRow
 from turnwire.stores.query import Query
 from turnwire.stores.records import (
@@ -39,6 +42,7 @@ __all__ = [
     "find_spent",
     "find_turns",
     "find_unsettled",
+    "find_versions",
     "find_words",
 ]
 
@@ -79,6 +83,18 @@ _CONVERSATIONS = packed(
     " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?3 OFFSET ?4",
     "updated_at DESC, number DESC",
 )
+
+
+def find_versions(db: apsw.Connection, conversation_ids: Sequence[str]) -> dict[str, int]:
+    """Returns a number for each conversation that exists; it changes with state and owner."""
+    named = {clean(name): name for name in conversation_ids}
+    found: list[Any] = db.execute(
+        "SELECT c.conversation_id, c.fence, c.owner, c.state_json"
+        " FROM json_each(?) AS named CROSS JOIN conversations AS c"
+        " ON c.conversation_id = named.value",
+        (json_text(list(named)),),
+    ).fetchall()
+    return {named[name]: hash(tuple(rest)) for name, *rest in found}
 
 
 def find_conversations(

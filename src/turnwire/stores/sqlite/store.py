@@ -150,6 +150,9 @@ class SqliteStore:
     async def conversation(self, conversation_id: str) -> ConversationRow | None:
         return await self._reader.read(lambda db: rows.find_conversation(db, conversation_id))
 
+    async def versions(self, conversation_ids: Sequence[str]) -> dict[str, int]:
+        return await self._reader.read(lambda db: rows.find_versions(db, conversation_ids))
+
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:

@@ -8,7 +8,7 @@ from turnwire.core.conversation.effects import OpenRequestRow
 from turnwire.core.error_codes import Refused
 from turnwire.ports import Connection, Fenced, Receipt, Store
 from turnwire.testing.expect import expect, expect_raises
-from turnwire.testing.store_samples import a_request, at, begin
+from turnwire.testing.store_samples import LEASE, NOW, a_request, at, begin
 
 __all__ = ["CONVERSATION_CHECKS"]
 
@@ -76,6 +76,39 @@ async def a_commit_sets_the_title_of_its_state(store: Store) -> None:
     expect(await title() is None, "a commit without a title in its state removes the title")
 
 
+async def a_version_changes_with_the_state_and_the_owner(store: Store) -> None:
+    talk = await begin(store)
+    other = await begin(store, "d")
+
+    async def versions() -> dict[str, int]:
+        return await store.versions(["c", "d", "unknown"])
+
+    seen = [await versions()]
+    expect(seen[0].keys() == {"c", "d"}, "each conversation that exists has a version")
+    expect(await versions() == seen[0], "a version stays while nothing changes")
+    expect(await store.versions(["d"]) == {"d": seen[0]["d"]}, "only the named ones are returned")
+    expect(await store.versions([]) == {}, "no names have no versions")
+
+    async def is_changed(what: str) -> None:
+        seen.append(await versions())
+        new = seen[-1]["c"]
+        expect(new not in [before["c"] for before in seen[:-1]], f"{what} changes the version")
+        expect(seen[-1]["d"] == seen[0]["d"], f"{what} changes no other version")
+
+    await talk.say("x")
+    await is_changed("an entry")
+    for title in ("a", "b"):  # of the same length, at the same time
+        await talk.commit(talk.prepare(state=structs.replace(talk.state, title=title)))
+        await is_changed("a state without an entry")
+    await store.release(talk.claim)
+    await is_changed("a release")
+    await store.claim("c", "one", now=NOW, lease=LEASE)
+    await is_changed("a claim")
+    await store.release(other.claim)
+    await store.delete("c", at=at(1))
+    expect((await versions()).keys() == {"d"}, "a deleted conversation has no version")
+
+
 async def followers_are_listed_until_they_leave(store: Store) -> None:
     await begin(store)
     await begin(store, "d")
@@ -126,6 +159,7 @@ CONVERSATION_CHECKS = [
     conversations_are_listed_and_changed,
     a_commit_without_news_keeps_the_order_of_the_list,
     a_commit_sets_the_title_of_its_state,
+    a_version_changes_with_the_state_and_the_owner,
     followers_are_listed_until_they_leave,
     a_deleted_conversation_is_gone,
 ]
