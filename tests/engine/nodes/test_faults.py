@@ -9,15 +9,17 @@ from random import Random
 
 import pytest
 
-from tests.engine.helpers.watcher import PATIENCE, broken_rules
+from tests.engine.helpers.watcher import PATIENCE, Watcher, broken_rules
 from tests.engine.nodes.two_engines import two_engines
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus, LocalNetwork
 from turnwire.bus.sealed import SealedBus
+from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine import Engine, Talk
 from turnwire.engine.fanout.channel import FollowAgain
+from turnwire.engine.nodes import messages as m
 from turnwire.engine.settings import EngineSettings
 from turnwire.testing import FaultyBus
 
@@ -114,5 +116,65 @@ def test_while_the_bus_is_gone_followers_read_the_log_and_commands_wait_or_fail_
             reply = await (await two.b.open(talk.id)).ask("hello", client_message_id="m3")
             assert reply.end is not None
             screen.close()
+
+    asyncio.run(scene())
+
+
+class _LosesTheFirst(LocalBus):
+    """Loses the first message of one kind."""
+
+    def __init__(self, network: LocalNetwork, kind: type) -> None:
+        super().__init__(network)
+        self.kind: type | None = kind
+
+    def send(self, inbox: str, data: bytes) -> None:
+        if self.kind is not None and isinstance(m.decode(data), self.kind):
+            self.kind = None
+            return
+        super().send(inbox, data)
+
+
+def test_a_client_whose_question_for_the_state_is_lost_gets_the_state_all_the_same(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        network = LocalNetwork()
+        near, far = LocalBus(network), _LosesTheFirst(network, m.Present)
+        async with two_engines(path, buses=(near, far)) as two, asyncio.timeout(PATIENCE):
+            talk = await two.a.create("scripted")
+            await talk.send("hello")
+            session = await two.agent_a.opened()
+            session.begins()
+            there = await two.b.open(talk.id)
+            # The second one finds the conversation attached, and has to ask for its state.
+            async with Watcher(there) as first, Watcher(there) as second:
+                session.speaks("Hello.", finishes=True)
+                session.ends()
+                for each in (first, second):
+                    await each.until(f.AssistantComplete)
+            assert far.kind is None, "a message was lost"
+
+    asyncio.run(scene())
+
+
+def test_a_command_that_fails_by_a_defect_of_the_owner_is_refused_and_does_not_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with two_engines(path) as two, asyncio.timeout(PATIENCE):
+            talk = await two.a.create("scripted")
+            await talk.send("hello")
+            await two.agent_a.opened()
+            there = await two.b.open(talk.id)
+
+            def fails(_: object) -> None:
+                raise RuntimeError("a defect")
+
+            actor = two.a.alive[talk.id]
+            monkeypatch.setattr(actor, "post", fails)
+            with pytest.raises(Refused) as refused:
+                await there.send("and now?")
+            assert refused.value.code == "INTERNAL_ERROR"
+            monkeypatch.undo()
 
     asyncio.run(scene())

@@ -81,6 +81,17 @@ class _Attachment:
 
     def _ask(self, protocol: str) -> None:
         self._asked[protocol] = self._next.pop(protocol)
+        self._send_present(protocol)
+
+    def ask_again(self) -> None:
+        """Asks again for the states that have not arrived: the bus may have lost the message.
+
+        A state that arrives twice is harmless, because each is numbered among the batches.
+        """
+        for protocol in self._asked:
+            self._send_present(protocol)
+
+    def _send_present(self, protocol: str) -> None:
         mailbox = self._shared.mailbox
         mailbox.send(self.owner, m.Present(mailbox.inbox, self.name, protocol))
 
@@ -315,6 +326,7 @@ class Attachments:
             if attachment.heard_at < before:
                 attachment.lose()
             else:
+                attachment.ask_again()
                 by_owner.setdefault(attachment.owner, []).append(attachment.name)
         for owner, names in by_owner.items():
             shared.mailbox.send(owner, m.Keep(shared.mailbox.inbox, names))

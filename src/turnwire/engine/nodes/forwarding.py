@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
@@ -21,6 +22,7 @@ from turnwire.ports import Clock, Owned, StorageUnavailable, Timer
 
 __all__ = ["AskHere", "Forwarding", "NotOwner", "OwnerSilent"]
 
+_log = logging.getLogger("turnwire")
 _AGAIN = 1_000  # milliseconds until a request without an answer is sent again
 _SILENT = 3_000  # milliseconds without a sign of the owner, until it counts as unreachable
 _REMEMBERED = 4_096  # requests whose answer may be asked for again
@@ -207,6 +209,10 @@ class Forwarding:
             code = refused.code if refused.code in ERRORS else "INTERNAL_ERROR"
             data = msgspec.json.encode(refused.data)
             self._reply(message, m.Refusal(here, request, code, refused.message, data))  # type: ignore[arg-type]
+        except Exception:  # without an answer the other node would ask for ever
+            _log.exception("A command of the node %s failed.", message.sender)
+            said = ERRORS["INTERNAL_ERROR"].meaning
+            self._reply(message, m.Refusal(here, request, "INTERNAL_ERROR", said, b"{}"))
 
     def _reply(self, message: m.Ask | m.End, answer: m.Message) -> None:
         if message.request in self._answers:
