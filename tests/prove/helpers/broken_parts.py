@@ -84,16 +84,16 @@ def loses_an_entry() -> None:
         db.execute("DELETE FROM messages WHERE sequence_num = 3")
 
     CommitJob.run = run  # type: ignore[method-assign]
-    from turnwire.stores.postgres.lane import Lane
+    from turnwire.stores.postgres.commit_writer import CommitWriter
 
-    send_batch = Lane._send
+    send_batch = CommitWriter._send
 
-    async def send(self: Lane, connection: Any, jobs: Any) -> dict[int, tuple[int, int]]:
+    async def send(self: CommitWriter, connection: Any, jobs: Any) -> dict[int, tuple[int, int]]:
         written = await send_batch(self, connection, jobs)
         await connection.execute("DELETE FROM messages WHERE sequence_num = 3")
         return written
 
-    Lane._send = send  # type: ignore[method-assign]
+    CommitWriter._send = send  # type: ignore[method-assign]
 
 
 def drops_a_frame() -> None:
@@ -187,11 +187,11 @@ def forgets_the_fence() -> None:
 def _have_postgres_forget_the_fence() -> None:
     """Sends each commit as if it were the present owner's, with the next numbers of the log."""
     from turnwire.stores.postgres import doubt
-    from turnwire.stores.postgres.lane import Lane
+    from turnwire.stores.postgres.commit_writer import CommitWriter
 
-    send_batch = Lane._send
+    send_batch = CommitWriter._send
 
-    async def send(self: Lane, connection: Any, jobs: Any) -> dict[int, tuple[int, int]]:
+    async def send(self: CommitWriter, connection: Any, jobs: Any) -> dict[int, tuple[int, int]]:
         found = await doubt.read_rows(connection, [job.rows for job in jobs])
         for job in jobs:
             rows, row = job.rows, found[job.key]
@@ -206,7 +206,7 @@ def _have_postgres_forget_the_fence() -> None:
             self._shared.versions.set(job.key, row.version, row.state_bytes)
         return await send_batch(self, connection, jobs)
 
-    Lane._send = send  # type: ignore[method-assign]
+    CommitWriter._send = send  # type: ignore[method-assign]
 
 
 def lets_processes_live() -> None:

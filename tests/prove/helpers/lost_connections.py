@@ -13,8 +13,10 @@ from typing import Any
 
 from tests.prove.helpers.journal import Certain, InDoubt, Journal
 from tests.stores.postgres.faults import Lost, Proxy
+from turnwire.stores.postgres.commit_writer import CommitWriter
 from turnwire.stores.postgres.doubt import Begun
-from turnwire.stores.postgres.lane import CommitJob, Lane
+from turnwire.stores.postgres.jobs import CommitJob
+from turnwire.stores.postgres.lane import Lane
 
 __all__ = ["losing_connections"]
 
@@ -29,18 +31,18 @@ async def losing_connections(address: str, journal: Journal) -> AsyncIterator[st
     """
     lost: itertools.cycle[Lost] = itertools.cycle(["answer", "request"])
     batches = itertools.count(1)
-    real, real_settle, real_call = Lane._send, Lane._settle, Lane._has_committed
+    real, real_settle, real_call = CommitWriter._send, CommitWriter._settle, Lane._has_committed
     pid = os.getpid()
     async with Proxy(address) as proxy:
 
         async def send(
-            self: Lane, connection: Any, jobs: Sequence[CommitJob]
+            self: CommitWriter, connection: Any, jobs: Sequence[CommitJob]
         ) -> dict[int, tuple[int, int]]:
             if next(batches) % EVERY == 0:
                 proxy.cut(next(lost))
             return await real(self, connection, jobs)
 
-        async def settle(self: Lane, jobs: list[CommitJob]) -> list[CommitJob]:
+        async def settle(self: CommitWriter, jobs: list[CommitJob]) -> list[CommitJob]:
             count = len(jobs)
             journal.write(InDoubt(pid=pid, commits=count))
             left = await real_settle(self, jobs)
@@ -53,12 +55,12 @@ async def losing_connections(address: str, journal: Journal) -> AsyncIterator[st
             journal.write(Certain(pid=pid, commits=1))
             return is_written
 
-        Lane._send = send  # type: ignore[method-assign]
-        Lane._settle = settle  # type: ignore[method-assign]
+        CommitWriter._send = send  # type: ignore[method-assign]
+        CommitWriter._settle = settle  # type: ignore[method-assign]
         Lane._has_committed = has_committed  # type: ignore[method-assign]
         try:
             yield proxy.address
         finally:
-            Lane._send = real  # type: ignore[method-assign]
-            Lane._settle = real_settle  # type: ignore[method-assign]
+            CommitWriter._send = real  # type: ignore[method-assign]
+            CommitWriter._settle = real_settle  # type: ignore[method-assign]
             Lane._has_committed = real_call  # type: ignore[method-assign]

@@ -58,7 +58,9 @@ from turnwire.stores.postgres.backup import back_up
 from turnwire.stores.postgres.commit import CommitRows
 from turnwire.stores.postgres.connection import DatabaseConnection
 from turnwire.stores.postgres.epoch import Epoch, check_not_older, enter_epoch, read_origin
-from turnwire.stores.postgres.lane import Call, CommitJob, Job, Lane, SaveJob, Shared
+from turnwire.stores.postgres.jobs import Call, CommitJob, Job, SaveJob
+from turnwire.stores.postgres.lane import Lane
+from turnwire.stores.postgres.lane_connection import Shared
 from turnwire.stores.postgres.reader import Reader
 from turnwire.stores.postgres.text import readable, stored_text
 from turnwire.stores.query import Query
