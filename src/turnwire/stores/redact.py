@@ -53,6 +53,12 @@ _SIGNS = frozenset((*_KEY_SIGNS, *(sign for kind in KINDS for sign in kind.signs
 _EXACT = tuple(sign for sign in _SIGNS if not sign.islower())
 _COMMON = tuple(sign for sign in _SIGNS.difference(_EXACT) if not set(sign) & set(_ANCHORS))
 _SIGN = _sign_pattern(_SIGNS.difference(_EXACT, _COMMON))
+# The same, each with the kind of secret that it is a sign of.
+_LOWERED = [
+    (sign, kind) for kind in KINDS for sign in kind.signs if sign.islower() and "(?" not in sign
+]
+_CASED = [(sign, kind) for kind in KINDS for sign in kind.signs if not sign.islower()]
+_PATTERNS = [(re.compile(sign), kind) for kind in KINDS for sign in kind.signs if "(?" in sign]
 _SHAPES = tuple(kind.shape for kind in KINDS if kind.shape is not None)
 
 
@@ -100,18 +106,11 @@ def may_hold_secrets(text: str) -> bool:
 def _kinds_in(text: str) -> list[Kind]:
     """Returns the kinds of secrets that a message, or any part of it, may contain."""
     lowered = text.lower()
-    return [
-        kind
-        for kind in KINDS
-        if any(_has(sign, text, lowered) for sign in kind.signs)
-        or (kind.shape is not None and kind.shape(text))
-    ]
-
-
-def _has(sign: str, text: str, lowered: str) -> bool:
-    if "(?" in sign:
-        return re.search(sign, lowered) is not None
-    return sign in lowered if sign.islower() else sign in text
+    found = {kind for sign, kind in _LOWERED if sign in lowered}
+    found.update(kind for sign, kind in _CASED if sign in text)
+    found.update(kind for pattern, kind in _PATTERNS if pattern.search(lowered) is not None)
+    found.update(kind for kind in KINDS if kind.shape is not None and kind.shape(text))
+    return [kind for kind in KINDS if kind in found]
 
 
 def _redacted(value: Any, kinds: list[Kind]) -> Any:
