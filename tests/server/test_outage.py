@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -30,17 +31,20 @@ import functools
 from turnwire.server import service
 from turnwire.stores import open_store as opening
 service.EngineSettings = functools.partial(service.EngineSettings, lease={lease}, recheck=0.1)
-opening.open_store = functools.partial(opening.open_store, patience=0.3)
+opening.open_store = functools.partial(opening.open_store, patience={patience})
 """
 NOW = "extract(epoch FROM clock_timestamp()) * 1000"
 HOUR = 3_600_000
 
 
 @asynccontextmanager
-async def served(path: Path, proxy: Proxy, lease: float) -> AsyncIterator[Process]:
+async def served(
+    path: Path, proxy: Proxy, lease: float, patience: float = 0.3
+) -> AsyncIterator[Process]:
     """`turnwire serve` on the other side of a proxy."""
     with ExitStack() as stack:
-        serving = process(path, first=FIRST.format(lease=lease), TURNWIRE_STORE=proxy.address)
+        first = FIRST.format(lease=lease, patience=patience)
+        serving = process(path, first=first, TURNWIRE_STORE=proxy.address)
         yield await asyncio.to_thread(stack.enter_context, serving)
 
 
@@ -106,6 +110,26 @@ async def test_a_server_refuses_inputs_while_its_database_is_away_and_then_goes_
             said = [each.client_message_id for each in client.view().messages]
             assert [name for name in said if name] == ["m-1", "m-3"]
             assert client.numbers() == list(range(1, client.cursor + 1))
+
+
+async def test_a_server_whose_database_is_away_stops_without_waiting_for_each_write(
+    tmp_path: Path, postgres: str
+) -> None:
+    patience = 5.0
+    async with Proxy(postgres) as proxy, served(tmp_path, proxy, 60.0, patience) as server:
+        async with server.http() as http:
+            made = await http.post("/api/conversations", json={"options": {"delay": 0.005}})
+        async with server.client(made.json()["id"]) as client:
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            proxy.go_away()
+            await client.say("refused", "m-2")
+            refused = await client.answer("m-2")
+            assert refused["payload"]["code"] == "STORAGE_UNAVAILABLE"
+        began = time.monotonic()
+        server.popen.terminate()
+        await asyncio.to_thread(server.popen.wait)
+        assert time.monotonic() - began < 2 * patience, "three writes would wait for longer"
 
 
 async def test_agents_end_before_the_lease_while_the_database_is_away(

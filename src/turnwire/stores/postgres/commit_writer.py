@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -12,7 +11,7 @@ from turnwire.stores.postgres import doubt
 from turnwire.stores.postgres.batch import arguments_of, statement_for, tables_of
 from turnwire.stores.postgres.connection import TRANSIENT, DatabaseConnection, is_lost
 from turnwire.stores.postgres.jobs import CommitJob, JobQueue
-from turnwire.stores.postgres.lane_connection import RETRY, LaneConnection, Shared, answer_in_time
+from turnwire.stores.postgres.lane_connection import LaneConnection, Shared, answer_in_time
 from turnwire.stores.postgres.search import Written
 
 __all__ = ["FENCED", "TRIES", "CommitWriter"]
@@ -174,6 +173,7 @@ class CommitWriter:
         lost = self._link.name
         await self._link.drop()
         settled: dict[str, doubt.Settled] | None = None
+        retries = self._shared.outage.retries()
         while settled is None:
             try:
                 connection = await self._link.open()
@@ -194,7 +194,7 @@ class CommitWriter:
                     _log.warning("A commit in doubt cannot be settled yet: %s", failure)
                 await self._link.drop()
                 self._queue.refuse_all(self._link.in_our_words(failure))
-                await asyncio.sleep(RETRY)
+                await retries.pause()
         left = []
         for job in jobs:
             match settled[job.key]:

@@ -16,7 +16,7 @@ from turnwire.stores.postgres import doubt
 from turnwire.stores.postgres.commit_writer import FENCED, TRIES, CommitWriter
 from turnwire.stores.postgres.connection import TRANSIENT, is_lost
 from turnwire.stores.postgres.jobs import Call, CommitJob, Job, JobQueue, SaveJob
-from turnwire.stores.postgres.lane_connection import RETRY, LaneConnection, Shared, answer_in_time
+from turnwire.stores.postgres.lane_connection import LaneConnection, Shared, answer_in_time
 from turnwire.stores.postgres.partials import save_all
 
 __all__ = ["Lane"]
@@ -139,6 +139,7 @@ class Lane:
                 return
 
     async def _has_committed(self, begun: doubt.Begun, lost: str) -> bool:
+        retries = self._shared.outage.retries()
         while True:
             try:
                 connection = await self._link.open()
@@ -154,4 +155,4 @@ class Lane:
                     ) from failure
                 await self._link.drop()
                 self._queue.refuse_all(self._link.in_our_words(failure))
-                await asyncio.sleep(RETRY)
+                await retries.pause()

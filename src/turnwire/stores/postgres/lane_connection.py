@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Awaitable, Callable
 
 from turnwire.ports import StorageUnavailable
@@ -19,14 +18,12 @@ from turnwire.stores.postgres.connection import (
 )
 from turnwire.stores.postgres.epoch import Epoch
 from turnwire.stores.postgres.jobs import JobQueue
+from turnwire.stores.postgres.outage import Outage
 from turnwire.stores.postgres.search import Written
 from turnwire.stores.postgres.unavailable import DatabaseUnavailable
 from turnwire.stores.postgres.versions import Versions
 
-__all__ = ["RETRY", "LaneConnection", "Shared", "answer_in_time"]
-
-RETRY = 0.05  # seconds between two attempts to connect; doubles up to
-_LONGEST_RETRY = 1.0
+__all__ = ["LaneConnection", "Shared", "answer_in_time"]
 
 
 class Shared:
@@ -36,12 +33,12 @@ class Shared:
         self,
         address: Address,
         *,
-        patience: float,
+        outage: Outage,
         prepare: Callable[[DatabaseConnection], Awaitable[Epoch]],
         written: Callable[[Written], None],
     ) -> None:
         self.address = address
-        self.patience = patience  # seconds to wait for the server before a write is refused
+        self.outage = outage
         self.prepare = prepare  # checks a new connection, and returns the epoch of the log
         self.origin = ""  # of the database that is used now; see `epoch.py`
         self.written = written  # gets the entries to be indexed
@@ -70,14 +67,14 @@ class LaneConnection:
         """Returns whether there is no connection, and an attempt to open one has failed."""
         return self._connection is None
 
-    async def open(self, patience: float | None = None) -> DatabaseConnection:
-        """Returns an open connection. Raises StorageUnavailable when its patience is over."""
+    async def open(self) -> DatabaseConnection:
+        """Returns an open connection. Raises StorageUnavailable when the patience is over."""
         is_open = self._connection is not None and not self._connection.is_closed()
         if is_open and self.epoch.origin == self._shared.origin:
             return self._connection
         await self.drop()
-        until = time.monotonic() + (self._shared.patience if patience is None else patience)
-        pause = RETRY
+        outage = self._shared.outage
+        retries = outage.retries()
         while True:
             try:
                 self._opened += 1
@@ -89,13 +86,15 @@ class LaneConnection:
                     await close_quietly(connection)
                     raise
                 self._connection = connection
+                outage.end()
                 return connection
             except StorageUnavailable as failure:
                 is_final = isinstance(failure, DatabaseUnavailable) and failure.is_final
-                if is_final or time.monotonic() + pause > until or self._queue.is_closed:
+                if not is_final:
+                    outage.fail(failure)
+                if is_final or retries.are_over or self._queue.is_closed:
                     raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_RETRY)
+            await retries.pause()
 
     @property
     def name(self) -> str:

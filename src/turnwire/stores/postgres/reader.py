@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -19,13 +18,11 @@ from turnwire.stores.postgres.connection import (
     is_lost,
     storage_errors,
 )
+from turnwire.stores.postgres.outage import Outage
 
 __all__ = ["Reader"]
 
 T = TypeVar("T")
-
-_RETRY = 0.05  # seconds between two attempts; doubles up to
-_LONGEST_RETRY = 1.0
 
 
 class Reader:
@@ -36,12 +33,12 @@ class Reader:
         address: Address,
         *,
         connections: int,
-        patience: float,
+        outage: Outage,
         check: Callable[[DatabaseConnection], Awaitable[None]],
     ) -> None:
         """`check` raises StorageUnavailable if a new connection leads to another database."""
         self._address = address
-        self._patience = patience
+        self._outage = outage
         self._check = check
         self._replaced = 0  # how often the database was replaced by another one
         self._pool = asyncpg.create_pool(
@@ -70,8 +67,7 @@ class Reader:
         self, query: Callable[[DatabaseConnection], Awaitable[T]], *, snapshot: bool = False
     ) -> T:
         """Runs a query. With `snapshot`, all its statements see the same state of the database."""
-        until = time.monotonic() + self._patience
-        pause = _RETRY
+        retries = self._outage.retries()
         is_silent = False
         while True:
             if self._is_closed:
@@ -80,6 +76,7 @@ class Reader:
             try:
                 with storage_errors(self._address):
                     found = await self._run(query, snapshot)
+                self._outage.end()
                 if replaced == self._replaced:
                     return found
                 continue  # it was read from the old one
@@ -87,14 +84,14 @@ class Reader:
                 cause = failure.__cause__
                 if cause is not None and not is_lost(cause):
                     raise
+                self._outage.fail(failure)
                 # Other open connections may have fallen silent, too: once more on a new one.
                 was_silent, is_silent = is_silent, isinstance(cause, TimeoutError)
                 if is_silent and not was_silent:
                     await self._pool.expire_connections()
-                elif time.monotonic() + pause > until:
+                elif retries.are_over:
                     raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_RETRY)
+            await retries.pause()
 
     async def _run(self, query: Callable[[DatabaseConnection], Awaitable[T]], snapshot: bool) -> T:
         async with self._pool.acquire() as connection:

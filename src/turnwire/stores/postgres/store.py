@@ -61,6 +61,7 @@ from turnwire.stores.postgres.epoch import Epoch, check_not_older, enter_epoch, 
 from turnwire.stores.postgres.jobs import Call, CommitJob, Job, SaveJob
 from turnwire.stores.postgres.lane import Lane
 from turnwire.stores.postgres.lane_connection import Shared
+from turnwire.stores.postgres.outage import Outage
 from turnwire.stores.postgres.reader import Reader
 from turnwire.stores.postgres.text import readable, stored_text
 from turnwire.stores.query import Query
@@ -69,6 +70,8 @@ from turnwire.stores.redact import RAW_LIMIT
 __all__ = ["PostgresStore"]
 
 T = TypeVar("T")
+
+_PROBE_SECONDS = 2.0  # of a check whether the database can be written
 
 
 class PostgresStore:
@@ -95,12 +98,13 @@ class PostgresStore:
         self._uses_callers_time = uses_callers_time
         self._epoch = Epoch("", 0, "")
         self._indexer = search.Indexer(address, self._check_origin)
+        self._outage = Outage(patience)
         self._shared = Shared(
-            address, patience=patience, prepare=self._prepare, written=self._indexer.add
+            address, outage=self._outage, prepare=self._prepare, written=self._indexer.add
         )
         self._lanes = [Lane(self._shared, part) for part in range(writers)]
         self._reader = Reader(
-            address, connections=readers, patience=patience, check=self._check_origin
+            address, connections=readers, outage=self._outage, check=self._check_origin
         )
 
     @classmethod
@@ -119,7 +123,7 @@ class PostgresStore:
 
         - `raw_limit`: bytes of an agent's raw message that are stored with an entry.
         - `writers`, `readers`: maximum number of connections that write and that read.
-        - `patience`: seconds to wait for the server before a call raises StorageUnavailable.
+        - `patience`: seconds of an outage after which calls raise StorageUnavailable.
         - `is_synchronous`: a standby that is promoted has everything that was acknowledged. None: as
           the last server of this database has declared.
         - `uses_callers_time`: leases, tickets and connections use the caller's time, not the
@@ -547,7 +551,20 @@ class PostgresStore:
         return bytes.fromhex(await self._call("", _shared_secret, repeats=True))
 
     async def check_writable(self) -> None:
-        await self._call("", _probe, repeats=True)
+        probe = self._call("", _probe, repeats=True)
+        failure = asyncio.ensure_future(self._outage.next_failure())
+        either: set[asyncio.Future[Any]] = {probe, failure}
+        try:  # without patience: the caller wants to know how it is now
+            await asyncio.wait(either, timeout=_PROBE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if failure.done() and not probe.done():
+                raise failure.result()
+            if not probe.done():
+                said = f"The database has not answered within {_PROBE_SECONDS:g} seconds."
+                raise StorageUnavailable(said)
+            probe.result()
+        finally:
+            probe.cancel()
+            failure.cancel()
 
     async def backup(self, path: str) -> str:
         return await back_up(self._address.url, path)
