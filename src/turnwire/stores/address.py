@@ -41,6 +41,8 @@ class Address:
             raise BadAddress(_HOW)
         self._url = url
         user, _, host = parts.netloc.rpartition("@")
+        if "@" in user:  # libpq and asyncpg would take the rest of the password for the host
+            raise BadAddress(_HOW)
         name, colon, _ = user.partition(":")
         self.has_password = bool(colon) or any(key in _SECRETS for key, _ in query)
         shown = f"{name}:{_HIDDEN}" if colon else name
@@ -63,8 +65,13 @@ class Address:
             *(query.get(key, "") for key in _SECRETS),
             os.environ.get("PGPASSWORD", ""),
         }
+        names = {unquote(parts.username or ""), parts.hostname, unquote(parts.path[1:])}
         for secret in sorted(secrets - {""}, key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
+            if secret in names:  # these words are shown anyway: only as a password it is secret
+                text = text.replace(f":{secret}@", f":{_HIDDEN}@")
+                text = re.sub(rf"(password\s*=\s*'?){re.escape(secret)}", rf"\1{_HIDDEN}", text)
+            else:
+                text = text.replace(secret, _HIDDEN)
         return text
 
     def __str__(self) -> str:
@@ -76,8 +83,8 @@ class Address:
 
 _HOW = (
     "the address of the database cannot be read. It has the form"
-    " postgresql://user@host:5432/database. Characters of a name such as @ / : are written as %40 %2F"
-    " %3A."
+    " postgresql://user@host:5432/database. Characters of a name or a password such as @ / : are"
+    " written as %40 %2F %3A."
 )
 
 

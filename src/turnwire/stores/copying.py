@@ -14,7 +14,17 @@ from msgspec import Struct
 
 from turnwire.errors import TurnwireError
 
-__all__ = ["COMMON", "OF_CONVERSATION", "Copied", "CopyFailed", "Progress", "Tables", "copy_store"]
+__all__ = [
+    "COMMON",
+    "COPIED",
+    "COPYING",
+    "OF_CONVERSATION",
+    "Copied",
+    "CopyFailed",
+    "Progress",
+    "Tables",
+    "copy_store",
+]
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
@@ -77,6 +87,9 @@ COMMON = {
         "token_id digest name kind user created_at expires_at revoked_at", "created_at token_id"
     ),
 }
+# Names in the table `meta` of a copy. The value is the epoch of the original.
+COPYING = "copy_of"  # while the copy is made
+COPIED = "copied_from"  # when it is complete
 _FENCE = CONVERSATION.columns.index("fence")
 _JUMP = 1 << 32  # more claims than the original will ever have
 
@@ -108,11 +121,14 @@ class Tables(Protocol):
     async def epoch(self) -> str:
         """Returns the epoch of the log."""
 
-    async def begin_copy(self, of: str) -> None:
-        """Marks the store as the copy of another one. Raises CopyFailed if it has other data."""
+    async def begin_copy(self, of: str) -> bool:
+        """Marks the store as the copy of another one. Raises CopyFailed if it has other data.
+
+        Returns whether an earlier copy of the same store was completed.
+        """
 
     async def end_copy(self) -> str:
-        """Completes the search index and the counters, removes the mark, returns the epoch."""
+        """Completes the search index and the counters, notes the end, returns the epoch."""
 
     async def names(self) -> list[str]:
         """Returns the conversations in the order of their creation."""
@@ -143,7 +159,8 @@ async def copy_store(
     source: Tables, target: Tables, progress: Callable[[Progress], None] = _silent
 ) -> Copied:
     """Copies everything, then reads both again and compares them. Raises CopyFailed."""
-    await target.begin_copy(await source.epoch())
+    if await target.begin_copy(await source.epoch()):
+        return await _compare_again(source, target, progress)
     for table in COMMON:
         total, done = await source.count(table), 0
         progress(Progress(table, 0, total))
@@ -166,6 +183,21 @@ async def copy_store(
         messages += counter.messages
     await _check(source, target, names, progress)
     return Copied(len(names) - skipped, skipped, messages, await target.end_copy())
+
+
+async def _compare_again(
+    source: Tables, target: Tables, progress: Callable[[Progress], None]
+) -> Copied:
+    """Compares a copy that was completed before: its command may have been killed at the end."""
+    names = await source.names()
+    try:
+        await _check(source, target, names, progress)
+    except CopyFailed as different:
+        raise CopyFailed(
+            "The store has a copy of this one already, and one of them has changed since. Copy into a"
+            " new, empty store."
+        ) from different
+    return Copied(0, len(names), 0, await target.epoch())
 
 
 class _Counter:

@@ -35,6 +35,19 @@ def test_a_password_is_taken_out_of_any_text(monkeypatch: pytest.MonkeyPatch) ->
     assert Address(URL).without_secrets(told) == "failed for ann: ***, ***, ***"
 
 
+def test_a_password_that_is_also_the_name_of_the_role_garbles_no_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    same = Address("postgresql://ann:ann@db.example/ann")
+    told = 'password authentication failed for user "ann", database "ann" does not exist'
+    assert same.without_secrets(told) == told
+    told = "cannot use postgresql://ann:ann@db.example, user=ann password=ann"
+    assert same.without_secrets(told) == (
+        "cannot use postgresql://ann:***@db.example, user=ann password=***"
+    )
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -42,6 +55,7 @@ def test_a_password_is_taken_out_of_any_text(monkeypatch: pytest.MonkeyPatch) ->
         f"postgresql://ann:{SECRET}@h:port/x",
         "postgresql://[h/x",
         f"postgresql://a:{SECRET}@h/x#y",
+        "postgresql://ann:s3cr@t@db.example/chat",
     ],
 )
 def test_an_address_that_cannot_be_read_is_not_repeated(wrong: str) -> None:
@@ -49,6 +63,7 @@ def test_an_address_that_cannot_be_read_is_not_repeated(wrong: str) -> None:
         Address(wrong)
     assert "s3cr" not in str(refused.value)
     assert "postgresql://user@host:5432/database" in str(refused.value)
+    assert "a password such as @ / : are written as %40" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,29 @@ def test_damage_of_a_database_is_found_and_repaired(shell: Shell, empty_database
     assert shell.run("fsck", "--json") == ""
 
 
+def test_a_newer_schema_is_not_called_up_to_date(shell: Shell, empty_database: str) -> None:
+    shell.run("db", "migrate")
+    rows_of(empty_database, "UPDATE meta SET value = '999' WHERE name = 'schema_pre'")
+    said = shell.run("db", "migrate")
+    assert "of a newer Turnwire: schema 999.0, this version knows " in said
+    assert "up to date" not in said
+    shell.run("list")
+    rows_of(empty_database, "UPDATE meta SET value = '9' WHERE name = 'schema_post'")
+    for words in (["db", "migrate"], ["db", "migrate", "--post"]):
+        assert "Update Turnwire: pip install --upgrade turnwire" in shell.run(*words, code=2)
+
+
+def test_a_backup_that_fsck_advises_for_older_tables_can_be_made(
+    shell: Shell, empty_database: str
+) -> None:
+    shell.run("db", "migrate")
+    rows_of(empty_database, "UPDATE meta SET value = '1' WHERE name = 'schema_pre'")
+    said = shell.run("fsck", code=1)
+    assert "turnwire db migrate" in shell.run("backup", "FILE", code=2), "it cannot read them"
+    assert "turnwire backup" not in said
+    assert "Make a backup: pg_dump" in said
+
+
 def test_fsck_uses_the_store_of_the_settings_file(shell: Shell, empty_database: str) -> None:
     shell.run("db", "migrate")
     del shell.environ["TURNWIRE_STORE"]

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 from msgspec import structs
 
 from tests.stores.postgres.server import ROLE, TestServer
+from turnwire.ports import StorageUnavailable
 from turnwire.stores.address import Address
 from turnwire.stores.postgres import migrate
 from turnwire.stores.postgres.health import findings
@@ -179,3 +181,15 @@ async def test_a_clock_that_differs_is_noted(address: Address) -> None:
         "7,200 s ahead of this machine's" in said
         for said in notes(structs.replace(status, clock_ms=7_200_000))
     )
+
+
+async def test_too_many_connections_of_a_role_or_a_database_say_which_limit_to_raise(
+    own_server: TestServer, address: Address
+) -> None:
+    async with altered(own_server, "CONNECTION LIMIT 0", "CONNECTION LIMIT -1"):
+        with pytest.raises(StorageUnavailable, match=f'ALTER ROLE "{ROLE}" CONNECTION LIMIT -1'):
+            await read_status(address)
+    name = urlsplit(address.url).path.removeprefix("/")
+    await own_server.run(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+    with pytest.raises(StorageUnavailable, match=f'ALTER DATABASE "{name}" CONNECTION LIMIT -1'):
+        await read_status(address)

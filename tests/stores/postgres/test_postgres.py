@@ -25,7 +25,8 @@ from turnwire.ports import (
     Store,
 )
 from turnwire.stores.address import Address
-from turnwire.stores.copying import CopyFailed, copy_store
+from turnwire.stores.copying import Copied, CopyFailed, copy_store
+from turnwire.stores.open_store import open_store
 from turnwire.stores.postgres import PostgresStore
 from turnwire.stores.postgres.audit import MOST_ROWS
 from turnwire.stores.postgres.batch import statement_for
@@ -488,7 +489,36 @@ async def test_a_copy_that_was_interrupted_goes_on(postgres: str, tmp_path: Path
         await copy_store(source, target, interrupt)
     copied = await copy_store(source, target)
     assert (copied.conversations, copied.skipped) == (2, 4)
-    with pytest.raises(CopyFailed, match="has conversations already"):
-        await copy_store(source, target)
     await source.close()
     await target.close()
+
+
+@pytest.mark.parametrize("into", ["file", "database"])
+async def test_a_copy_that_was_killed_at_its_very_end_is_run_again_and_compared(
+    into: str, postgres: str, tmp_path: Path
+) -> None:
+    async with SqliteStore.open(tmp_path / "one.db") as store:
+        await fill(store, 6, 3)
+
+    async def copy(source: str = "one.db") -> Copied:
+        read = await SqliteTables.open(str(tmp_path / source), writes=False)
+        file = str(tmp_path / "two.db")
+        opening = PostgresTables.open(postgres, writes=True) if into == "database" else None
+        write = await (opening or SqliteTables.open(file, writes=True))
+        try:
+            return await copy_store(read, write)
+        finally:
+            await read.close()
+            await write.close()
+
+    first = await copy()  # its command is killed before it says so
+    again = await copy()
+    assert (again.conversations, again.skipped, again.epoch) == (0, 6, first.epoch)
+    async with open_store(postgres if into == "database" else tmp_path / "two.db") as changed:
+        await changed.change("c3 \0", archived=True)
+    with pytest.raises(CopyFailed, match="changed since"):
+        await copy()
+    async with SqliteStore.open(tmp_path / "other.db") as store:
+        await fill(store, 1, 1)
+    with pytest.raises(CopyFailed, match="has conversations already"):
+        await copy("other.db")

@@ -39,11 +39,19 @@ def migrate(*, home: Home, post: bool) -> None:
     address = _address(home)
 
     from turnwire.stores.postgres.schema import migrate as apply
+    from turnwire.stores.postgres.status import read_status
 
     applied = run_async(apply(address, "post" if post else "pre"))
     for name in applied:
         click.echo(f"applied {name}")
-    click.echo("The tables are up to date.")
+    status = run_async(read_status(address))
+    if status.found is not None and status.found.pre > status.known.pre:
+        click.echo(
+            f"The tables are of a newer Turnwire: schema {status.schema}, this version knows"
+            f" {status.known.pre}.{status.known.post}. It can use them."
+        )
+    else:
+        click.echo("The tables are up to date.")
 
 
 @command.command("status")

@@ -105,7 +105,11 @@ def _print(report: Report, home: Home, repair: bool) -> None:
         page.line(f"{looked}. {counted(left, 'finding')} could not be repaired.")
     else:
         page.line(f"{looked}. {counted(left, 'finding')}.")
-        page.line(f"Make a backup: {home.command('backup', 'FILE')}")
+        if home.address and any(finding.kind == "schema_old" for finding in report.findings):
+            # `turnwire backup` reads the tables of this version only.
+            page.line("Make a backup: pg_dump, with the address of the database")
+        else:
+            page.line(f"Make a backup: {home.command('backup', 'FILE')}")
         page.line(f"Then repair:   {home.command('fsck', '--repair')}")
 
 

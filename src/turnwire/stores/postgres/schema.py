@@ -84,6 +84,11 @@ def check_schema(found: Schema | None, known: Schema) -> None:
             f"The database was made by an older Turnwire: its schema is {found.pre}, this version"
             f" needs {known.pre}. Update it: turnwire db migrate"
         )
+    check_not_newer(found, known)
+
+
+def check_not_newer(found: Schema, known: Schema) -> None:
+    """Raises StorageUnavailable if a newer program has removed what this one needs."""
     if found.post > known.post:
         raise DatabaseUnavailable(
             f"The database was changed by a newer Turnwire: its schema is {found.pre}.{found.post},"
@@ -98,13 +103,17 @@ async def migrate(
     """Applies the missing migrations of a set, one transaction each. Returns their names.
 
     Several processes may call this at once: an advisory lock lets one of them apply each. Raises
-    StorageUnavailable if a table is in use for too long; what was applied stays.
+    StorageUnavailable if a table is in use for too long, and what was applied stays; or if a newer
+    program has removed what this one needs.
     """
     connection = await connect(address, _SETTINGS, name="turnwire migrate")
     try:
         with storage_errors(address):
             await connection.execute("SELECT pg_advisory_lock($1)", _LOCK, timeout=3600)
             await connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
+            found = await read_schema(connection)
+            if found is not None:
+                check_not_newer(found, newest(folder))
             return [
                 f"{which}/{number:04}"
                 for number, script in migrations(which, folder)

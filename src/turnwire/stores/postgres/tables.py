@@ -7,7 +7,15 @@ from typing import Any
 
 from turnwire.ports import NativeFork
 from turnwire.stores.address import Address
-from turnwire.stores.copying import COMMON, CONVERSATION, OF_CONVERSATION, CopyFailed, Rows
+from turnwire.stores.copying import (
+    COMMON,
+    CONVERSATION,
+    COPIED,
+    COPYING,
+    OF_CONVERSATION,
+    CopyFailed,
+    Rows,
+)
 from turnwire.stores.postgres.connection import (
     DatabaseConnection,
     close_quietly,
@@ -22,7 +30,6 @@ from turnwire.stores.records import native_of
 __all__ = ["PostgresTables"]
 
 _PAGE = 500
-_MARK = "copy_of"  # in meta: the epoch of the store that is being copied into this one
 _SHAPES = {**OF_CONVERSATION, **COMMON}
 _FLAGS = ("archived", "owns_session", "unsettled")  # numbers in SQLite
 _SETTINGS = {"jit": "off", "timezone": "UTC", "statement_timeout": "0", "lock_timeout": "10s"}
@@ -129,16 +136,19 @@ class PostgresTables:
 
     # --- fill -----------------------------------------------------------------------------------
 
-    async def begin_copy(self, of: str) -> None:
+    async def begin_copy(self, of: str) -> bool:
         with storage_errors(self._address):
             used = await self._db.fetchval(
                 "SELECT EXISTS (SELECT 1 FROM conversations) OR EXISTS (SELECT 1 FROM audit)"
             )
-            if used and await self._meta(_MARK) != of:
+            if used and await self._meta(COPIED) == of:
+                return True
+            if used and await self._meta(COPYING) != of:
                 raise CopyFailed(
                     "The database has conversations already. Copy into a new, empty database."
                 )
-            await self._set_meta(_MARK, of)
+            await self._set_meta(COPYING, of)
+            return False
 
     async def add_conversation(
         self, row: tuple[Any, ...], parts: AsyncIterator[tuple[str, Rows]]
@@ -194,7 +204,8 @@ class PostgresTables:
                 base = int(await self._meta("audit_base") or 0)
                 await self._set_meta("audit_base", str(await next_audit_base(self._db, base)))
                 await self._set_meta("epoch", epoch)
-                await self._db.execute("DELETE FROM meta WHERE name = $1", _MARK)
+                await self._set_meta(COPIED, str(await self._meta(COPYING)))
+                await self._db.execute("DELETE FROM meta WHERE name = $1", COPYING)
             await self._db.execute("ANALYZE")
         return epoch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from asyncpg import exceptions as e
 
@@ -45,7 +46,7 @@ _FINAL: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
 _PASSING: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     (
         (e.TooManyConnectionsError,),
-        "Raise max_connections, or close other connections: `turnwire doctor` counts them.",
+        "Raise max_connections, or close connections of other programs.",
     ),
     (
         (e.ReadOnlySQLTransactionError,),
@@ -65,12 +66,23 @@ def unavailable(address: Address, failure: BaseException) -> DatabaseUnavailable
     """Returns an error of the driver or the server in one line, without a password."""
     is_final, advice = _advice(failure)
     said = str(failure) or "no answer in time"
+    if isinstance(failure, e.TooManyConnectionsError):
+        advice = _raised_limit(said)
     cause = address.without_secrets(" ".join(said.split())).rstrip(".")
     return DatabaseUnavailable(
         f"The database {address} cannot be used: {cause}. {advice}",
         is_final=is_final,
         cause=type(failure).__name__,
     )
+
+
+def _raised_limit(said: str) -> str:
+    """Returns how to raise the limit of connections that the server has named."""
+    found = re.search(r'for (role|database) "(.*)"', said)
+    if found is None:  # of the whole server, or in another language
+        return _advice(e.TooManyConnectionsError())[1]
+    kind, name = found.groups()
+    return f'Raise its limit: ALTER {kind.upper()} "{name}" CONNECTION LIMIT -1.'
 
 
 def _advice(failure: BaseException) -> tuple[bool, str]:

@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 
 import apsw
 
-from turnwire.stores.copying import COMMON, CONVERSATION, OF_CONVERSATION, CopyFailed, Rows
+from turnwire.stores.copying import (
+    COMMON,
+    CONVERSATION,
+    COPIED,
+    COPYING,
+    OF_CONVERSATION,
+    CopyFailed,
+    Rows,
+)
 from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
 from turnwire.stores.sqlite.schema import migrate, new_epoch, read_meta, transaction
 
@@ -18,7 +26,6 @@ __all__ = ["SqliteTables"]
 T = TypeVar("T")
 
 _PAGE = 500
-_MARK = "copy_of"  # in meta: the epoch of the store that is being copied into this one
 _SHAPES = {**OF_CONVERSATION, **COMMON}
 
 
@@ -105,22 +112,28 @@ class SqliteTables:
 
     # --- fill -----------------------------------------------------------------------------------
 
-    async def begin_copy(self, of: str) -> None:
-        def begin() -> None:
+    async def begin_copy(self, of: str) -> bool:
+        def begin() -> bool:
             with transaction(self._db):
-                marked: Any = self._db.execute(
-                    "SELECT value FROM meta WHERE name = ?", (_MARK,)
-                ).get
+                marks = dict(
+                    self._db.execute(
+                        "SELECT name, value FROM meta WHERE name IN (?, ?)", (COPYING, COPIED)
+                    )
+                )
                 used: Any = self._db.execute(
                     "SELECT EXISTS (SELECT 1 FROM conversations) OR EXISTS (SELECT 1 FROM audit)"
                 ).get
-                if used and marked != of:
+                if used and marks.get(COPIED) == of:
+                    return True
+                if used and marks.get(COPYING) != of:
                     raise CopyFailed(
                         "The file has conversations already. Copy into a new, empty file."
                     )
-                self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MARK, of))
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (COPYING, of))
+                return False
 
-        await self._run(begin)
+        is_complete: bool = await self._run(begin)
+        return is_complete
 
     async def add_conversation(
         self, row: tuple[Any, ...], parts: AsyncIterator[tuple[str, Rows]]
@@ -160,7 +173,8 @@ class SqliteTables:
         def end() -> None:
             with transaction(self._db):
                 self._db.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
-                self._db.execute("DELETE FROM meta WHERE name = ?", (_MARK,))
+                self._db.execute("DELETE FROM meta WHERE name = ?", (COPIED,))
+                self._db.execute("UPDATE meta SET name = ? WHERE name = ?", (COPIED, COPYING))
             self._db.pragma("wal_checkpoint(truncate)")
 
         await self._run(end)
