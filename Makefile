@@ -132,7 +132,7 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
 	@$(call with-node,repairs of the page,npm run --silent fix,web)
 
-bench: .venv/base.stamp ## measure the store, the engine, recovery, the server, hostile input and the page (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store, nodes, the engine, recovery, the server, hostile input and the page (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code

@@ -55,3 +55,12 @@ async def test_postgres_keeps_its_promises(
         return SealedBus(bus, SECRET) if is_sealed else bus
 
     await check_bus(make, cut=cut, patience=30)
+
+
+async def test_valkey_with_few_rights_keeps_its_promises() -> None:
+    rights = "default on nopass resetchannels &turnwire:* -@all +publish +subscribe +ping"
+    server = ValkeyServer("--user", *rights.split())
+    try:
+        await check_bus(lambda: ValkeyBus(server.url), cut=lambda: restarted(server), patience=30)
+    finally:
+        server.stop()

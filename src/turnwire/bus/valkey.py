@@ -70,6 +70,7 @@ class _ValkeyLink:
         # Silence is no failure, and the bus itself probes the connections.
         self._listening.socket_timeout = self._publishing.socket_timeout = None
         self._all = bus.channel(None).encode()
+        self._has_replies = True
 
     async def connect(self, inbox: str) -> None:
         await self._publishing.connect()
@@ -78,15 +79,31 @@ class _ValkeyLink:
         await self._listening.send_command("SUBSCRIBE", *channels)
         for _ in channels:
             await self._listening.read_response()
+        await self._stop_replies()
+
+    async def _stop_replies(self) -> None:
+        """Has the server send no reply to each message, if it allows that: probes are enough."""
+        from valkey.exceptions import ResponseError
+
+        with suppress(ResponseError):
+            # OFF has no reply, not even a refusal that could be told from none: ON shows it first.
+            await self._publishing.send_command("CLIENT", "REPLY", "ON")
+            await self._publishing.read_response()
+            await self._publishing.send_command("CLIENT", "REPLY", "OFF")
+            self._has_replies = False
 
     async def write(self, messages: list[Outgoing]) -> None:
-        commands = [
-            ("PUBLISH", self._bus.channel(inbox), data if inbox else self._bus.marked(data))
-            for inbox, data in messages
-        ]
-        await self._publishing.send_packed_command(self._publishing.pack_commands(commands))
-        for _ in commands:
-            await self._publishing.read_response()
+        packed = b"".join(self._command(*each) for each in messages)
+        await self._publishing.send_packed_command(packed)
+        if self._has_replies:
+            for _ in messages:
+                await self._publishing.read_response()
+
+    def _command(self, inbox: str | None, data: bytes) -> bytes:
+        channel = self._bus.channel(inbox).encode()
+        marked = data if inbox is not None else self._bus.marked(data)
+        place = (len(channel), channel, len(marked), marked)
+        return b"*3\r\n$7\r\nPUBLISH\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % place
 
     async def lost(self) -> None:
         while True:
