@@ -83,6 +83,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     question_seconds: float | None = None  # until a question's deadline; none: no deadline
     permission_seconds: float | None = None  # until a permission is denied; none: no deadline
     agent_idle: float = 120.0  # seconds without a turn until an agent's process is closed
+    drain_grace: float = 5.0  # seconds that running turns have to end after SIGTERM
     # Budgets, in dollars.
     budget_usd_per_conversation: float | None = None  # none: no limit
     budget_usd_per_user: float | None = None  # for all conversations of a user; none: no limit

@@ -56,9 +56,14 @@ def test_processes_are_listed_with_their_load_and_lease(start: Start, home: Path
         assert nodes["silent"]["lease_seconds"] <= -5
         assert nodes["unknown"]["pid"] is None
         text = said()
-        assert f"{here:<7}  alive   1 conversation, 0 running agents; lease" in text
+        assert (
+            f"{here:<7}  alive     1 conversation, 0 running turns, 0 running agents, 0 sockets; lease"
+            in text
+        )
+        assert "; lag 0 ms, store 0 ms; no agents" in text
         assert f"process {os.getpid()} on {here}, version {__version__}" in text
-        assert "silent   silent  0 conversations, 0 running agents; lease expired" in text
+        assert "silent   silent    0 conversations, 0 running turns" in text
+        assert "lease expired" in text
         assert "no agents" in text
 
     home.mkdir()

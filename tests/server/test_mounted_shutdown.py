@@ -22,7 +22,7 @@ from tests.stores.postgres.fixtures import store_environ
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
 from turnwire.server.access.keys import owner_file
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.open_store import open_store
 
 _APPLICATION = """
 import uvicorn
@@ -32,7 +32,7 @@ from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
 
 agents = {"demo": DemoAgent()}
-chat = create_app(Settings(data_dir="DATA/chat", store="CHAT_STORE", protocol_v2=True, made_agents=agents))
+chat = create_app(Settings(data_dir="DATA/chat", store="CHAT_STORE", protocol_v2=True, made_agents=agents, drain_grace=600))
 other = create_app(Settings(data_dir="DATA/other", protocol_v2=True, made_agents=agents))
 
 @asynccontextmanager
@@ -79,7 +79,15 @@ class Application:
 
     async def end(self, how: signal.Signals) -> None:
         """Signal every process of it, as a terminal does on Ctrl-C, and wait for its end."""
+        self.send(how)
+        await self.ended()
+
+    def send(self, how: signal.Signals) -> None:
+        """Signal every process of it."""
         os.killpg(self._popen.pid, how)
+
+    async def ended(self) -> None:
+        """Wait for its end."""
         await asyncio.to_thread(self._popen.wait, PATIENCE)
 
 
@@ -146,6 +154,16 @@ async def talking(url: str, token: str) -> AsyncIterator[tuple[Client, RpcClient
         rpc.drop()
 
 
+async def error_of_first_turn(path: Path, conversation_id: str) -> str | None:
+    chat = path / "data" / "chat"
+    store = await open_store(store_environ(chat).get("TURNWIRE_STORE", str(chat / "turnwire.db")))
+    try:
+        (turn,) = await store.turns(conversation_id)
+        return None if turn.end.error is None else turn.end.error.code
+    finally:
+        await store.close()
+
+
 async def rest_of(changes: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in changes])
 
@@ -188,17 +206,38 @@ def test_a_turn_that_runs_meanwhile_is_ended_in_the_log(tmp_path: Path) -> None:
             await app.end(signal.SIGINT)
         return client.conversation_id
 
-    async def look(name: str) -> None:
-        store = await SqliteStore.open(tmp_path / "data" / "chat" / "turnwire.db")
-        try:
-            (turn,) = await store.turns(name)
-            assert turn.end.error is not None
-            assert turn.end.error.code == "server_stopped"
-        finally:
-            await store.close()
+    with running(tmp_path, _STARTED["from the command line"]) as app:
+        name = asyncio.run(stop(app))
+    assert asyncio.run(error_of_first_turn(tmp_path, name)) == "server_stopped"
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+def test_after_sigterm_an_application_waits_for_a_turn_until_a_second_signal(
+    tmp_path: Path, is_second: bool
+) -> None:
+    async def stop(app: Application) -> str:
+        url, token = await app.enter()
+        await app.enter("other")
+        async with talking(url, token) as (client, _):
+            await client.say("permission", "m-1")
+            asked = await client.until("assistant.permission_request")
+            app.send(signal.SIGTERM)
+            async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False) as http:
+                while (await http.get(f"{url}/readyz")).status_code != 503:
+                    pass
+            if is_second:
+                app.send(signal.SIGTERM)
+            else:
+                request = asked["payload"]["request_id"]
+                await client.send("user.permission_response", request_id=request, decision="allow")
+                await client.end_of(1)
+            assert await client.until_closed() in (4000, 1012)
+            await app.ended()
+        return client.conversation_id
 
     with running(tmp_path, _STARTED["from the command line"]) as app:
-        asyncio.run(look(asyncio.run(stop(app))))
+        error = asyncio.run(error_of_first_turn(tmp_path, asyncio.run(stop(app))))
+    assert error == ("server_stopped" if is_second else None)
 
 
 def test_clients_reconnect_after_a_reload(tmp_path: Path) -> None:

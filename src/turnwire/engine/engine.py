@@ -41,8 +41,8 @@ from turnwire.engine.fanout.presence import Connections
 from turnwire.engine.nodes.cluster import Cluster
 from turnwire.engine.nodes.forwarding import AskHere, NotOwner, OwnerSilent
 from turnwire.engine.ownership.node import Node
-from turnwire.engine.ownership.owned_conversations import OwnedConversations
-from turnwire.engine.ownership.owners import inbox_of
+from turnwire.engine.ownership.owned_conversations import Draining, OwnedConversations
+from turnwire.engine.ownership.owners import has_died, inbox_of
 from turnwire.engine.ownership.recovery import Recovery
 from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
@@ -88,10 +88,11 @@ class Engine:
         protocols: Sequence[WireProtocol] = (),
         new_id: Callable[[], str] | None = None,
         changed: Callable[[str, str | None], None] | None = None,
+        load: Callable[[], dict[str, int]] | None = None,
     ) -> None:
         """`bus` reaches the other nodes that share the store. `protocols`: besides v2, those that
         followers may use. `changed` is called with the id and the user of each conversation that
-        has changed, also on another node.
+        has changed, also on another node. `load` returns more numbers for the load of this node.
         """
         self.store = store
         self.agents = agents
@@ -99,6 +100,7 @@ class Engine:
         self.clock = clock or SystemClock()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
         self._changed = changed or (lambda conversation_id, user: None)
+        self._more_load = load or dict
         inbox = self.new_id()[:16]
         self._agents = KnownAgents(agents)
         self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
@@ -128,6 +130,7 @@ class Engine:
             self._background,
             self._revive,
             self._claimed,
+            self._left,
         )
         self._recovery = Recovery(
             store,
@@ -164,6 +167,7 @@ class Engine:
                 here=AskHere(self._ask_here, self._end_here),
                 new_id=self.new_id,
                 changed=self._changed,
+                take=self._recovery.take,
             )
 
     async def __aenter__(self) -> Self:
@@ -188,11 +192,25 @@ class Engine:
         self._background.run(self._connections.forget_the_dead())
         await self._recovery.begin()
 
+    async def drain(self, grace: float) -> None:
+        """Prepares a stop: releases all conversations, so that other nodes can run them at once.
+
+        Running turns have `grace` seconds to end. From now on, this engine claims no conversation:
+        commands are passed on to other nodes, and refused if there are none.
+        """
+        self._recovery.stop()
+        await self._ownership.drain(grace)
+
+    async def has_other_nodes(self) -> bool:
+        """Returns whether other nodes can take the conversations of this one over."""
+        return self.cluster is not None and bool(await self.cluster.handover.others())
+
     async def stop(self) -> None:
         """Ends every agent and writes the end of its turn into the log."""
         self._recovery.stop()
         await self._ownership.stop()
         await self._following.stop()
+        await self._background.done()  # such as the hand-over to other nodes
         if self.cluster is not None:
             await self.cluster.close()
         await self._background.done()
@@ -235,6 +253,10 @@ class Engine:
     def _claimed(self, conversation_id: str) -> None:
         if self.cluster is not None:
             self.cluster.mailbox.tell_claimed(conversation_id)
+
+    def _left(self, row: ConversationRow) -> None:
+        if self.cluster is not None:
+            self._background.run(self.cluster.handover.give(row))
 
     def _attach(self, channel: Channel, row: ConversationRow, *protocols: str) -> bool:
         return self.cluster is not None and self.cluster.attach(channel, row, *protocols)
@@ -414,7 +436,16 @@ class Engine:
     def _load(self) -> dict[str, int]:
         actors = self._ownership.alive.values()
         agents = sum(actor.has_agent for actor in actors)
-        return {"conversations": len(actors), "agents": agents}
+        load = {
+            "conversations": len(actors),
+            "agents": agents,
+            "turns": sum(status_of(actor.state).running for actor in actors),
+            "followers": len(self._connections),
+            "lag_ms": self._ownership.lag_ms,
+            "store_ms": self._ownership.store_ms,
+            "draining": int(self._ownership.is_draining),
+        }
+        return {**load, **self._more_load()}
 
     @property
     def alive(self) -> Mapping[str, Actor]:
@@ -475,11 +506,27 @@ class Engine:
             except NotOwner:
                 owner = None
                 await asyncio.sleep(_PAUSE)
+            except Draining:
+                if self._ownership.is_stopping or time.monotonic() > until:
+                    raise
+                owner = await self._other_node(conversation_id)
+                if owner is None:
+                    raise
             except OwnerSilent:
                 if asked.client_message_id is None:  # it cannot be told whether it was carried out
                     said = "The node that runs the conversation does not answer."
                     raise Refused("STORAGE_UNAVAILABLE", said) from None
                 owner = None
+
+    async def _other_node(self, conversation_id: str) -> str | None:
+        """Returns a node that can run a conversation: its owner, or any other that has the agent."""
+        row = await self._conversations.find(conversation_id)
+        if self.cluster is None:
+            return None
+        owner = inbox_of(row.owner)
+        if owner is not None and owner != self.cluster.mailbox.inbox and not has_died(row.owner):
+            return owner
+        return await self.cluster.handover.other_for(row.agent)
 
     async def _ask_here(
         self,

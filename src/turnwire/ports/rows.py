@@ -116,7 +116,7 @@ class NodeRow(Struct, frozen=True, omit_defaults=True):
     started_at: str = ""
     lease_until: int = 0  # milliseconds since 1970, by the caller's clock
     renewals: int = 0  # of its lease; a live node makes more of them
-    load: dict[str, int] = {}  # how many `conversations` and `agents` it runs
+    load: dict[str, int] = {}  # `conversations`, `agents`, `turns`, ...: see docs/reference/cli.md
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from turnwire.settings_check import check_settings
 
 __all__ = ["App", "create_app"]
 
+_log = logging.getLogger("turnwire")
 _STOPPING = "The server is stopping."
 
 
@@ -72,6 +74,18 @@ class App:
         async with self._opening:
             return await self._open()
 
+    async def drain(self) -> None:
+        """Prepares a stop, as SIGTERM does; call `stop` after it.
+
+        `/readyz` answers 503, conversations are handed over to other nodes, and running turns have
+        `drain_grace` seconds to end. `stop` ends the wait.
+        """
+        if self._service is not None and not self._service.is_draining:
+            try:
+                await self._service.drain()
+            except Exception:  # a defect must not prevent the stop
+                _log.exception("The server could not drain.")
+
     async def stop(self) -> None:
         """Closes the service. Later requests are refused until `start` is called again."""
         stopping, self._stopping = self._stopping, None
@@ -92,7 +106,8 @@ class App:
     async def _open(self) -> Service:
         if self._service is None:
             self._service = await Service.open(self.settings)
-            self._notice = StopNotice(self._stop_early)
+            drain = self.drain if self.settings.drain_grace else None
+            self._notice = StopNotice(self._stop_early, drain)
         return self._service
 
     async def _running(self) -> Service | None:
@@ -136,7 +151,7 @@ class App:
             await self._live(receive, send)
             return
         service = await self._running()
-        if service is None:
+        if service is None or (service.turns_away and scope["type"] == "websocket"):
             await _turn_away(scope, receive, send)
             return
         service.watchdog.wake()

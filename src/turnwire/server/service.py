@@ -81,6 +81,7 @@ class Service:
             bus=bus,
             protocols=[self.rpc],
             changed=self.news.tell,
+            load=lambda: {"sockets": len(self.hub)},
         )
         self.keys = Keys(store, clock)
         self.public = Public(settings.public_url)
@@ -98,6 +99,8 @@ class Service:
         self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
+        self.is_draining = False  # this server is about to stop
+        self.turns_away = False  # no client may connect any more
         self.risks: list[str] = []  # warnings: what users can reach of the owner's through agents
         self.others = OtherNodes(self)
         self._background = BackgroundTasks()
@@ -156,6 +159,19 @@ class Service:
         agent = self.engine.agents.get(self.usual_agent)
         if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
             self._run_in_background(_prepared(agent), "the default agent cannot be prepared")
+
+    async def drain(self) -> None:
+        """Prepares a stop: hands conversations over to other nodes, and waits for running turns.
+
+        `readyz` fails from now on. Clients of conversations that do not run here are told to
+        connect again; the others stay until their turn has ended. New clients are served with the
+        help of other nodes. Without other nodes they are told to connect again.
+        """
+        self.is_draining = True
+        engine = self.engine
+        self.turns_away = not await engine.has_other_nodes()
+        self.hub.close_all(4000, None, lambda each: each.conversation_id not in engine.alive)
+        await engine.drain(self.settings.drain_grace)
 
     async def close(self) -> None:
         """Ends running turns, closes clients so that they reconnect, and closes the store."""

@@ -118,6 +118,7 @@ class Process:
         self.banner = banner
         self.popen = popen
         self.token = owner_file(path).read_text().strip()
+        self.store = store_environ(path).get("TURNWIRE_STORE", str(path / "turnwire.db"))
 
     def client(self, conversation_id: str, token: str | None = None) -> Client:
         return Client(self.url, conversation_id, token or self.token)

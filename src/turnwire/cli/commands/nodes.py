@@ -23,7 +23,8 @@ def command(*, home: Home, as_json: bool) -> None:
     """List the processes that run conversations, and their load.
 
     A process renews its lease every few seconds. When the lease of a process has expired, the others
-    take over its conversations.
+    take over its conversations. The lag is the time by which its event loop was late at the last
+    renewal, and the time that the store took for it.
     """
     try:
         nodes = [facts(node) for node in run_async(_nodes(home))]
@@ -51,15 +52,24 @@ def facts(node: NodeRow) -> dict[str, Any]:
 
     process = process_of(node.owner)
     left = node.lease_until / 1000 - time.time()
+    load = node.load
+    state = "ended" if has_died(node.owner) else "silent" if left <= 0 else "alive"
+    if state == "alive" and load.get("draining"):
+        state = "draining"
     return {
         "node": node.node,
         "host": process.host if process else None,
         "pid": process.pid if process else None,
-        "state": "ended" if has_died(node.owner) else "alive" if left > 0 else "silent",
+        "state": state,  # alive, draining: about to stop, silent: does not renew its lease, ended
         "started_at": node.started_at,
         "lease_seconds": round(left, 1),  # until the lease expires; negative: since it has expired
-        "conversations": node.load.get("conversations", 0),
-        "running_agents": node.load.get("agents", 0),
+        "conversations": load.get("conversations", 0),  # that it owns
+        "running_turns": load.get("turns", 0),
+        "running_agents": load.get("agents", 0),
+        "followers": load.get("followers", 0),  # of any conversation, connected here
+        "sockets": load.get("sockets", 0),
+        "lag_ms": load.get("lag_ms", 0),
+        "store_ms": load.get("store_ms", 0),
         "agents": node.agents,
         "versions": node.versions,
         "inbox": node.inbox,
@@ -67,7 +77,7 @@ def facts(node: NodeRow) -> dict[str, Any]:
     }
 
 
-_STYLES = {"alive": "green", "silent": "yellow", "ended": "red"}
+_STYLES = {"alive": "green", "draining": "cyan", "silent": "yellow", "ended": "red"}
 
 
 def _print(nodes: list[dict[str, Any]]) -> None:
@@ -80,12 +90,20 @@ def _print(nodes: list[dict[str, Any]]) -> None:
     for node in nodes:
         state, seconds = node["state"], node["lease_seconds"]
         lease = f"lease {seconds:.0f} s" if seconds > 0 else f"lease expired {-seconds:.0f} s ago"
-        runs = counted(node["conversations"], "conversation")
+        runs = ", ".join(
+            [
+                counted(node["conversations"], "conversation"),
+                counted(node["running_turns"], "running turn"),
+                counted(node["running_agents"], "running agent"),
+                counted(node["sockets"], "socket"),
+            ]
+        )
+        lag = f"lag {node['lag_ms']} ms, store {node['store_ms']} ms"
         agents = ", ".join(map(plain, node["agents"])) or "no agents"
         left = Text.assemble(
             (f"{plain(node['node']):<{width}}", "bold"),
-            *("  ", (f"{state:<6}", _STYLES[state])),
-            f"  {runs}, {counted(node['running_agents'], 'running agent')}; {lease}; {agents}",
+            *("  ", (f"{state:<8}", _STYLES[state])),
+            f"  {runs}; {lease}; {lag}; {agents}",
         )
         version = node["versions"].get("turnwire", "unknown")
         where = f"process {node['pid']} on {node['host']}, " if node["host"] else ""

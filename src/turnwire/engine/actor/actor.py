@@ -161,6 +161,16 @@ class Actor:
         )
 
     @property
+    def can_move(self) -> bool:
+        """Whether another process can take the conversation over without a loss for its turn.
+
+        No turn runs, or the turn only waits for answers that a new agent accepts.
+        """
+        if self._inbox or self._task or self._controls:
+            return False
+        return not _works(self.state) or _only_asks(self.state)
+
+    @property
     def has_agent(self) -> bool:
         """Whether an agent is open, is being opened, or is ending."""
         return self._runner.is_open
@@ -685,3 +695,10 @@ class Actor:
 def _works(c: Conversation) -> bool:
     """Returns whether the agent works, and so may spend money."""
     return bool(c.background or (c.turn is not None and c.turn.phase != "suspended"))
+
+
+def _only_asks(c: Conversation) -> bool:
+    """Returns whether the agent does nothing but wait for answers that a new agent accepts."""
+    asked = {request.request_id for request in c.requests if request.kind == "question"}
+    waits = bool(asked) and len(asked) == len(c.requests) and c.tools.keys() <= asked
+    return waits and c.options.questions_survive and not c.background

@@ -41,6 +41,9 @@ class Connections:
         self._has_looked = False
         self._stopped = False
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def open(
         self,
         connection_id: str,

@@ -13,6 +13,7 @@ from turnwire.engine.fanout.followers import Following
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.nodes.attachments import Attachments
 from turnwire.engine.nodes.forwarding import AskHere, Forwarding
+from turnwire.engine.nodes.handover import Handover
 from turnwire.engine.nodes.mailbox import Mailbox
 from turnwire.engine.nodes.relays import Relays
 from turnwire.engine.ownership.owners import has_died, inbox_of
@@ -41,8 +42,9 @@ class Cluster:
         here: AskHere,
         new_id: Callable[[], str],
         changed: Callable[[str, str | None], None],
+        take: Callable[[list[str]], None],
     ) -> None:
-        """`here` carries out what other nodes ask for.
+        """`here` carries out what other nodes ask for. `take` takes over what they release.
 
         `changed` is called with each conversation that another node has changed.
         """
@@ -51,6 +53,7 @@ class Cluster:
         self._channels = channels
         self._report = changed
         self._forwarding = Forwarding(self.mailbox, clock, background, here, new_id)
+        self.handover = Handover(self.mailbox, store, clock, take)
         self._relays = Relays(self.mailbox, following, protocols, clock, background)
         self._attachments = Attachments(
             self.mailbox,

@@ -17,6 +17,7 @@ from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.engine.actor.commands import Answer
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.nodes.mailbox import Mailbox
+from turnwire.engine.ownership.owned_conversations import Draining
 from turnwire.errors import TurnwireError
 from turnwire.ports import Clock, Owned, StorageUnavailable, Timer
 
@@ -200,7 +201,7 @@ class Forwarding:
                 said = "The node that runs this conversation has another version."
                 raise Refused("NOT_SUPPORTED", said)
             await self._here.ask(message.conversation_id, asked, message.body, accepted)
-        except Owned:
+        except (Owned, Draining):
             self._reply(message, m.NotHere(here, request))
         except StorageUnavailable as down:
             said = ERRORS[down.code].meaning if down.is_for_operators else down.message

@@ -30,6 +30,7 @@ __all__ = [
     "Present",
     "Presented",
     "Refusal",
+    "Take",
     "Working",
     "decode",
     "encode",
@@ -170,6 +171,15 @@ class NotHere(_Message, frozen=True):
     request: str
 
 
+# --- from a node that is about to stop ------------------------------------------------------------
+
+
+class Take(_Message, frozen=True):
+    """The sender has released these conversations with work left. The receiver takes them over."""
+
+    conversation_ids: list[str]
+
+
 # --- to all nodes ---------------------------------------------------------------------------------
 
 
@@ -208,6 +218,7 @@ Message: TypeAlias = (
     | Ended
     | Refusal
     | NotHere
+    | Take
     | Claimed
     | Changed
     | Announced

@@ -24,6 +24,7 @@ from turnwire.engine.fanout.channel import Channel, FollowAgain
 from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.remote_follow import catch_up
 from turnwire.engine.ownership.claims import Claims
+from turnwire.engine.ownership.drain import Drain
 from turnwire.engine.ownership.node import Node
 from turnwire.ports import (
     Claim,
@@ -38,12 +39,19 @@ from turnwire.ports import (
     Store,
 )
 
-__all__ = ["STOPPED", "OwnedConversations", "Revive"]
+__all__ = ["STOPPED", "Draining", "OwnedConversations", "Revive"]
 
 _log = logging.getLogger("turnwire")
 
 STOPPED = partial(FollowAgain, "The server stopped; follow again from your cursor.")
 _REPLACED = partial(FollowAgain, "The log was replaced by another one; follow again.")
+
+
+class Draining(Refused):
+    """This process is about to stop, and claims no more conversations."""
+
+    def __init__(self) -> None:
+        super().__init__("STORAGE_UNAVAILABLE", "The server is stopping.")
 
 
 class Revive(Protocol):
@@ -80,11 +88,20 @@ class OwnedConversations:
         background: BackgroundTasks,
         revive: Revive,
         claimed: Callable[[str], None],
+        left: Callable[[ConversationRow], None],
     ) -> None:
-        """`claimed` is called with each conversation that this process begins to run."""
+        """`claimed` is called with each conversation that this process begins to run.
+
+        `left` is called with each conversation that was released with work left in it, because
+        this process is about to stop.
+        """
         self._claimed = claimed
+        self._left = left
         self.alive: dict[str, Actor] = {}
         self._stopping = False
+        self._drain: Drain | None = None
+        self.lag_ms = 0  # by which the event loop was late at the last renewal of the lease
+        self.store_ms = 0  # that the store took for it
         self._store = store
         self._clock = clock
         self._node = node
@@ -111,7 +128,17 @@ class OwnedConversations:
     def check_running(self) -> None:
         """Raises Refused during the shutdown."""
         if self._stopping:
-            raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
+            raise Draining
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the shutdown has begun."""
+        return self._stopping
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether this process claims no more conversations, because it is about to stop."""
+        return self._drain is not None
 
     async def join(self) -> None:
         """Joins the nodes of the store, and renews the lease from now on."""
@@ -119,12 +146,28 @@ class OwnedConversations:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         await self._join()
 
+    async def drain(self, grace: float) -> None:
+        """Releases all conversations; those with a running turn when it ends, within `grace`."""
+        if self._drain is None:
+            self._drain = Drain(self.alive, self._hand_over, self._background)
+        with suppress(StorageUnavailable):
+            await self._node.renew()  # the other nodes read that this one drains
+        await self._drain.run(grace)
+
+    async def _hand_over(self, actor: Actor) -> None:
+        """Ends the agent of a conversation, writes that, and releases the conversation."""
+        async with self._door(actor.row.conversation_id):
+            await actor.stop()
+            await self._claims.release(actor.claim)
+        if needs_recovery(actor.state):
+            self._left(actor.row)
+
     async def stop(self) -> None:
         """Ends every agent, releases all claims, and leaves the nodes of the store."""
         self._stopping = True
-        await asyncio.gather(*(actor.stop() for actor in list(self.alive.values())))
-        for actor in list(self.alive.values()):
-            await self._claims.release(actor.claim)
+        if self._drain is not None:
+            self._drain.end()
+        await asyncio.gather(*(self._hand_over(actor) for actor in list(self.alive.values())))
         self.alive.clear()
         if self._keeper is not None:
             self._keeper.cancel()
@@ -138,13 +181,18 @@ class OwnedConversations:
         """Returns the actor; claims and recovers the conversation first. Raises Owned, Refused."""
         await self.check_epoch()
         actor = self.alive.get(conversation_id)
-        if actor is not None and not actor.dead:
+        if actor is not None and not actor.dead and not self._is_leaving(actor):
             return actor
         async with self._door(conversation_id):
             actor = self.alive.get(conversation_id)
             if actor is None or actor.dead:
+                if self._drain is not None:
+                    raise Draining
                 actor = await self._take_over(conversation_id)
         return actor
+
+    def _is_leaving(self, actor: Actor) -> bool:
+        return self._drain is not None and self._drain.is_leaving(actor)
 
     @asynccontextmanager
     async def _door(self, conversation_id: str) -> AsyncIterator[None]:
@@ -198,9 +246,11 @@ class OwnedConversations:
             await catch_up(channel, self._store, row, iso(self._clock.now()))
         try:
             self.check_running()
+            if self._drain is not None:
+                raise Draining
             actor = self._revive(row, claim, lease, channel, self.rest, partials)
-        except Refused:
-            if not self._stopping:
+        except Refused as refused:
+            if not isinstance(refused, Draining):
                 # If it fails, the current or the next owner does it.
                 with suppress(Fenced, StorageUnavailable):
                     await self._make_true(row, claim, partials)
@@ -237,6 +287,9 @@ class OwnedConversations:
 
     def rest(self, actor: Actor) -> None:
         """Drops an idle or dead actor from memory, and releases its claim."""
+        if self._drain is not None and not actor.dead:
+            self._drain.look(actor)
+            return
         if not actor.dead and (self._stopping or not actor.is_idle):
             return
         actor.cancel_timers()  # of deadlines, which any process fires
@@ -248,6 +301,8 @@ class OwnedConversations:
             channel.finish(STOPPED)
             self._channels.forget(name)
         self._background.run(self._claims.release(actor.claim))
+        if self._drain is not None:
+            self._drain.look(actor)
 
     # --- the lease ----------------------------------------------------------------------------
 
@@ -265,12 +320,13 @@ class OwnedConversations:
         """Renews the lease at regular intervals."""
         pause = self._node.lease // 4
         while True:
-            over = asyncio.Event()
+            over, begun = asyncio.Event(), time.monotonic()
             cancel = self._clock.call_after(pause, over.set)
             try:
                 await over.wait()
             finally:
                 cancel()
+            self.lag_ms = max(0, _milliseconds_since(begun) - pause)
             pause = self._node.lease // 20
             try:
                 if await self._renew_in_time():
@@ -312,6 +368,7 @@ class OwnedConversations:
             await self._join()
         elif await self._node.renew():
             lease.renewed(begun)
+            self.store_ms = _milliseconds_since(begun)
         elif lease is self._lease:
             return await self._begin_again(ours)
         else:  # another call has noticed it, too
@@ -381,3 +438,7 @@ class OwnedConversations:
         self.notice_epoch()
         if self._checking is not None:
             await asyncio.shield(self._checking)
+
+
+def _milliseconds_since(begun: float) -> int:
+    return round((time.monotonic() - begun) * 1000)

@@ -49,6 +49,7 @@ class Recovery:
         self._together = _FEW if in_background else _TOGETHER
         self._damaged: set[str] = set()  # reported, and not tried again
         self._timer: Timer | None = None
+        self._nodes: set[str] = set()  # the owners of all nodes, at the last check
         self._is_looking = False
         self._stopped = False
 
@@ -57,7 +58,7 @@ class Recovery:
         if self._in_background:
             self._background.run(self._look(first=True))
         else:
-            await self._recover_unsettled()
+            await self._recover_unsettled(at_start=True)
             await self._recover_abandoned()
         self._watch()
 
@@ -81,21 +82,35 @@ class Recovery:
         self._is_looking = True
         try:
             with suppress(StorageUnavailable):
-                if first:
+                if await self._has_lost_a_node() or first:
                     await self._recover_unsettled()
                 await self._recover_abandoned()
                 await self._fire_deadlines()
         finally:
             self._is_looking = False
 
+    def take(self, conversation_ids: list[str]) -> None:
+        """Takes over conversations that another node has released, with work left in them."""
+        if not self._stopped:
+            self._background.run(self._take(conversation_ids))
+
+    async def _take(self, conversation_ids: list[str]) -> None:
+        with suppress(StorageUnavailable):  # found again when that node has left
+            await self._recover(conversation_ids)
+
+    async def _has_lost_a_node(self) -> bool:
+        """Returns whether a node has left since the last check. It may have left work to others."""
+        before, self._nodes = self._nodes, {node.owner for node in await self._store.nodes()}
+        return not before <= self._nodes
+
     # --- conversations of dead owners -----------------------------------------------------------
 
-    async def _recover_unsettled(self) -> None:
+    async def _recover_unsettled(self, *, at_start: bool = False) -> None:
         """Recovers conversations that a crash, or the stop of a server, has left unfinished."""
         left, others = await self._store.unsettled(), await self._agents_of_others()
         for first in range(0, len(left), self._together):
             some = left[first : first + self._together]
-            if self._in_background:
+            if not at_start:
                 some = [name for name in some if await self._has_work_left(name, others)]
             if not self._stopped:
                 await self._recover(some)
@@ -119,7 +134,7 @@ class Recovery:
         theirs = {
             agent
             for node in await self._store.nodes()
-            if node.lease_until > now
+            if node.lease_until > now and not node.load.get("draining")
             for agent in node.agents
         }
         return sorted(theirs - {*self._agents.available()})

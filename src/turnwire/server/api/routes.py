@@ -164,7 +164,9 @@ async def _health(service: Service, request: Request) -> Response:
 
 
 async def _ready(service: Service, request: Request) -> Response:
-    """GET /readyz: the store can be read and written."""
+    """GET /readyz: the store can be read and written, and the server is not about to stop."""
+    if service.is_draining:
+        raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
     await service.check_store()
     return json_answer({"status": "ready"})
 

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from turnwire.server.app import App
@@ -195,6 +196,8 @@ class Server(UvicornServer):
         self._announce = announce
         self._acceptors: list[Acceptor] = []
         self._giving_back: asyncio.Task[None] | None = None
+        self._drains = False  # from the first SIGTERM to the end of the drain
+        self._hurries = False  # a second signal has come meanwhile
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Runs until the server is told to stop."""
@@ -234,7 +237,9 @@ class Server(UvicornServer):
             acceptor.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Closes the listeners, stops the application, and then uvicorn."""
+        """Drains if SIGTERM has come; closes the listeners, stops the application, then uvicorn."""
+        if self._drains:
+            await self._drain()
         if self._giving_back is not None:
             self._giving_back.cancel()
         for acceptor in self._acceptors:
@@ -245,6 +250,22 @@ class Server(UvicornServer):
         while not stopping.done() and not self.force_exit:
             await asyncio.wait([stopping], timeout=0.1)
         await super().shutdown(sockets)
+
+    async def _drain(self) -> None:
+        """Has the application drain while the server still listens, until a second signal comes."""
+        draining = asyncio.create_task(self._app.drain())
+        while not draining.done() and not self._hurries:
+            await asyncio.wait([draining], timeout=0.1)
+        self._drains = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handles a signal. During a drain, a second one ends the drain."""
+        if self._drains:
+            self._hurries = True
+            return
+        is_first = not self.should_exit
+        self._drains = is_first and sig == signal.SIGTERM and self._settings.drain_grace > 0
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

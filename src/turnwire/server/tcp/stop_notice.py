@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import FrameType, MethodType
 from typing import Any
 
@@ -21,17 +21,26 @@ _SIGNALS = [
 
 
 class StopNotice:
-    """Calls `tell` in the event loop when a signal has told uvicorn to stop.
+    """Calls `stop` in the event loop when a signal has told uvicorn to stop.
+
+    SIGTERM is held back until `drain` has ended. A second signal is not: it ends the wait.
 
     These handlers call uvicorn's own handlers first. Signals with handlers of other programs are
     not touched. A server in another thread receives no signals, so it is not touched either.
     """
 
-    def __init__(self, tell: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        stop: Callable[[], None],
+        drain: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
         """Installs the handlers. Has to be called in the event loop of the server."""
-        self._tell = tell
+        self._stop = stop
+        self._drain = drain
         self._loop = asyncio.get_running_loop()
-        self._before: dict[int, MethodType] = {}  # uvicorn's handlers
+        self._before: dict[int, MethodType] = {}  # uvicorn's handlers, or those of another notice
+        self._draining: asyncio.Task[None] | None = None
+        self._has_drained = drain is None  # or drains
         self._is_over = False
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
@@ -53,10 +62,35 @@ class StopNotice:
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        notices = self._notices(number)
+        waiting = [each for each in notices if not each._has_drained and not each._is_over]
+        if number == signal.SIGTERM and waiting and not self.should_exit:
+            for each in notices:
+                each._has_drained = True
+            self._loop.call_soon_threadsafe(self._hold, number, waiting)
+        else:
+            for each in notices:
+                each._has_drained = True  # the first signal decides
+            self._pass_on(number, frame)
+
+    def _notices(self, number: int) -> list[StopNotice]:
+        """Returns the notices of all applications under the same uvicorn, this one first."""
+        handler = self._before[number].__self__
+        return [self, *(handler._notices(number) if isinstance(handler, StopNotice) else ())]
+
+    def _hold(self, number: int, waiting: list[StopNotice]) -> None:
+        self._draining = asyncio.create_task(self._drain_all(number, waiting))
+
+    async def _drain_all(self, number: int, waiting: list[StopNotice]) -> None:
+        await asyncio.gather(*(each._drain() for each in waiting if each._drain is not None))
+        if not self.should_exit:
+            self._pass_on(number, None)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
         self._before[number](number, frame)
         if not self._is_over and self.should_exit:
             self._is_over = True
-            self._loop.call_soon_threadsafe(self._tell)
+            self._loop.call_soon_threadsafe(self._stop)
 
 
 def _is_stoppable(server: Any) -> bool:
