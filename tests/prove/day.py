@@ -21,6 +21,7 @@ import msgspec
 from tests.prove.helpers import broken_parts, users
 from tests.prove.helpers.day_store import address_in, open_rows
 from tests.prove.helpers.journal import Began, Ended, Journal, Lines, Recovered, read
+from tests.prove.helpers.saving import keep_ticking, note_saves
 from tests.prove.helpers.users import Person, Screen, is_at_rest
 from tests.prove.helpers.witness_agent import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
@@ -87,6 +88,8 @@ class Day:
         self.rows = open_rows(self.address)
         began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY)
         self.journal.write(began)
+        note_saves(store, self.journal)
+        ticking = asyncio.create_task(keep_ticking(self.journal))
         elsewhere = Engine(store, {}, settings=SETTINGS)
         async with Engine(store, self.agents(), settings=SETTINGS) as engine:
             recovering = asyncio.create_task(self.recover(engine))
@@ -108,6 +111,7 @@ class Day:
             for screen in self.screens:
                 await screen.leave()
         await elsewhere.stop()
+        ticking.cancel()
         await store.close()
         self.rows.close()
         self.journal.write(Ended(pid=os.getpid()))

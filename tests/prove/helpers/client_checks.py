@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.engine.helpers.reconnecting_client import number_of
 from tests.prove.helpers import journal as j
 from tests.prove.helpers.history import Connection, History
+from tests.prove.helpers.saving import Saves
 from turnwire.core.partials import BlockName
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
@@ -15,8 +16,6 @@ from turnwire.dialects.v2.entry_frames import frame_of
 from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.dialects.v2.view_reducer import ViewReducer
 
-# A timer that is late, and a write to the disk; on a machine that has more to do than it can, longer.
-SAVE_SECONDS = 0.25
 AGAIN_SECONDS = 1.0  # until a store has connected again to a database that was away
 
 
@@ -101,7 +100,7 @@ def _view(connections: list[Connection]) -> View:
 
 
 def shown_stays(history: History) -> Iterator[str]:
-    """Text that was shown for the time between two saves is in the log after a crash, once."""
+    """Text that its server had the time to save is in the log after a crash, once."""
     texts = {name: log.texts() for name, log in history.logs.items()}
     void = {name for line in history.of(j.Said) for name in line.discarded}
     for client, block, talk, shown in _shown_for_long(history):
@@ -117,7 +116,7 @@ def shown_stays(history: History) -> Iterator[str]:
 
 
 def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str]]:
-    """Client, block, conversation, and the text that the client had seen long enough before a kill."""
+    """Client, block, conversation, and the text that was shown long enough before a kill to be saved."""
     servers: list[tuple[j.Began, list[j.Got]]] = []
     talks: dict[str, str] = {}
     for line in history.lines:
@@ -131,16 +130,11 @@ def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str
     for began, got in servers:
         if began.pid not in killed or not got:
             continue
-        # The clients are in its process: it lived when the last of these lines was written.
-        saving = began.save_every + SAVE_SECONDS * began.load
-        until = got[-1].at - saving
-        for away in sorted(_outages(history, began.pid), key=lambda line: -line.until):
-            if away.until > until:  # nothing was saved meanwhile
-                until = min(until, away.at - saving)
+        saves = Saves(history.lines, began, _outages(history, began.pid))
         seen: dict[tuple[str, BlockName], str] = {}
         for line in got:
-            if line.at > until:
-                break
+            if not saves.have_to_hold(talks[line.client], line.at):
+                continue
             frame = decode(bytes(line.frame))
             if isinstance(frame, f.AssistantChunk | f.AssistantThinking) and frame.payload.partial:
                 said = frame.payload

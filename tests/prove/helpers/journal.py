@@ -92,6 +92,27 @@ class Certain(Line, frozen=True):
     commits: int
 
 
+class Ticked(Line, frozen=True):
+    """The event loop of a server ran its timers."""
+
+    pid: int
+
+
+class Saves(Line, frozen=True):
+    """A server begins to save text that grows."""
+
+    pid: int
+    talk: str
+
+
+class Saved(Line, frozen=True):
+    """The save has ended; `is_saved`: without an error."""
+
+    pid: int
+    talk: str
+    is_saved: bool
+
+
 # --- people -------------------------------------------------------------------------------------
 
 
@@ -193,6 +214,9 @@ Lines: TypeAlias = (
     | Away
     | InDoubt
     | Certain
+    | Ticked
+    | Saves
+    | Saved
     | Asked
     | Told
     | Came
