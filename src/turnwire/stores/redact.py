@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -53,12 +54,18 @@ _SIGNS = frozenset((*_KEY_SIGNS, *(sign for kind in KINDS for sign in kind.signs
 _EXACT = tuple(sign for sign in _SIGNS if not sign.islower())
 _COMMON = tuple(sign for sign in _SIGNS.difference(_EXACT) if not set(sign) & set(_ANCHORS))
 _SIGN = _sign_pattern(_SIGNS.difference(_EXACT, _COMMON))
-# The same, each with the kind of secret that it is a sign of.
+# The same, each with the kind of secret that it is a sign of. Words that agents often use are signs
+# of the first kinds; a message has a sign of the others only rarely, so these are searched in one pass.
+_FREQUENT = frozenset(kind for kind in KINDS if kind.is_frequent)
 _LOWERED = [
     (sign, kind) for kind in KINDS for sign in kind.signs if sign.islower() and "(?" not in sign
 ]
+_FREQUENT_SIGNS = [(sign, kind) for sign, kind in _LOWERED if kind in _FREQUENT]
+_RARE_SIGNS = [(sign, kind) for sign, kind in _LOWERED if kind not in _FREQUENT]
+_RARE = _sign_pattern(sign for sign, _ in _RARE_SIGNS if sign not in _COMMON)
 _CASED = [(sign, kind) for kind in KINDS for sign in kind.signs if not sign.islower()]
 _PATTERNS = [(re.compile(sign), kind) for kind in KINDS for sign in kind.signs if "(?" in sign]
+_LONGEST_KEY = 64  # characters of a key whose meaning is cached
 _SHAPES = tuple(kind.shape for kind in KINDS if kind.shape is not None)
 
 
@@ -106,7 +113,9 @@ def may_hold_secrets(text: str) -> bool:
 def _kinds_in(text: str) -> list[Kind]:
     """Returns the kinds of secrets that a message, or any part of it, may contain."""
     lowered = text.lower()
-    found = {kind for sign, kind in _LOWERED if sign in lowered}
+    found = {kind for sign, kind in _FREQUENT_SIGNS if sign in lowered}
+    if _RARE.search(lowered) is not None or any(sign in lowered for sign in _COMMON):
+        found.update(kind for sign, kind in _RARE_SIGNS if sign in lowered)
     found.update(kind for sign, kind in _CASED if sign in text)
     found.update(kind for pattern, kind in _PATTERNS if pattern.search(lowered) is not None)
     found.update(kind for kind in KINDS if kind.shape is not None and kind.shape(text))
@@ -142,6 +151,11 @@ def _is_secret(key: str, value: Any) -> bool:
     # An empty value or a flag is no secret.
     if value is None or value == "" or isinstance(value, bool):
         return False
+    return _names_secret(key) if len(key) <= _LONGEST_KEY else _names_secret.__wrapped__(key)
+
+
+@lru_cache(1024)
+def _names_secret(key: str) -> bool:
     return _SECRET_KEY.search(re.sub(r"[\W_]", "", key.lower())) is not None
 
 

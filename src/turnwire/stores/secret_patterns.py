@@ -36,18 +36,21 @@ class Kind:
         kept: str = "",
         is_one: Callable[[str], bool] | None = None,
         shape: Callable[[str], bool] | None = None,
+        is_frequent: bool = False,
     ) -> None:
         """Defines a kind of secret.
 
         - `kept`: groups of the pattern that stay in the text.
         - `is_one`: checks a match for what a pattern cannot express.
         - `shape`: tells whether a message may hold such a secret, for kinds without a sign.
+        - `is_frequent`: its signs are words of ordinary messages.
         """
         self.name = name
         self.signs = (signs,) if isinstance(signs, str) else signs
         self.pattern = pattern
         self.sample = sample
         self.shape = shape
+        self.is_frequent = is_frequent
         self._instead = f"{kept}{REDACTED}"
         self._is_one = is_one
 
@@ -131,6 +134,7 @@ KINDS = (
         rf"(?i)({_NAMED}\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:bearer|basic)\s+)?[^\s\"',;&}}\\]+",
         "export DB_PASSWORD=hunter2",
         kept=r"\1\2",
+        is_frequent=True,
     ),
     Kind(
         # A word without a digit is more likely an ordinary word: "bearer authentication".
@@ -139,6 +143,7 @@ KINDS = (
         r"(?i)\b(bearer\s+)(?=\S*\d)[A-Za-z0-9._~+/=-]{8,}",
         "sent Bearer 0123456789abcdef",
         kept=r"\1",
+        is_frequent=True,
     ),
     Kind(
         "cookie",
@@ -146,6 +151,7 @@ KINDS = (
         r"(?i)(\bcookie\s*:\s*)[^\s=;\"']{1,100}=[^\r\n\"'\\]+",
         "Set-Cookie: session=8f14e45fceea; Path=/",
         kept=r"\1",
+        is_frequent=True,
     ),
     Kind(
         "password in a URL",
