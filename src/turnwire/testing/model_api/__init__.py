@@ -1,13 +1,18 @@
-"""A scripted Messages API, so that an agent can be tested without a model.
+"""A scripted model, so that an agent can be tested without a real one.
 
     async with ModelApi("Hello.", Say([ToolUse("Bash", {"command": "ls"})]), "Done.") as api:
         ...  # start an agent with ANTHROPIC_BASE_URL = api.url
         assert api.requests[0].prompt == "hi"
 
-The agent, its HTTP requests, its tools and its processes are real; only the model is scripted.
+The agent, its HTTP requests, its tools and its processes are real; only the model is scripted. It
+speaks the Messages API of Anthropic and the Responses API of OpenAI.
 """
 
-from turnwire.testing.model_api.environment import claude_environment
+from turnwire.testing.model_api.environment import (
+    claude_environment,
+    codex_config,
+    codex_environment,
+)
 from turnwire.testing.model_api.request import Request
 from turnwire.testing.model_api.script import (
     Fail,
@@ -38,4 +43,6 @@ __all__ = [
     "Thinking",
     "ToolUse",
     "claude_environment",
+    "codex_config",
+    "codex_environment",
 ]

@@ -47,6 +47,7 @@ class Thinking(_Block, frozen=True, tag="thinking"):
     signature: str = "signed"
     cuts: Cuts = None
     delay: float = 0.0
+    raw: bool = False  # Responses only: the reasoning itself instead of a summary
 
 
 class RedactedThinking(_Block, frozen=True, tag="redacted_thinking"):
@@ -64,6 +65,7 @@ class ToolUse(_Block, frozen=True, tag="tool_use"):
     id: str | None = None  # None makes a new id
     cuts: Cuts = 3
     delay: float = 0.0
+    text: str | None = None  # Responses only: the input of a tool that takes text instead of JSON
 
 
 class Hold(_Block, frozen=True, tag="hold"):

@@ -1,0 +1,257 @@
+"""Requests of Codex to a person: what is asked, and the answers that Codex understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core import events as ev
+from turnwire.dialects.codex import items as i
+from turnwire.dialects.codex import messages as m
+from turnwire.dialects.codex.translate import changes_of
+
+__all__ = [
+    "FOR_SESSION",
+    "Request",
+    "WhatIsAsked",
+    "answer_of",
+    "asks",
+    "is_answered",
+    "result_text",
+]
+
+FOR_SESSION = {"type": "session", "decision": "acceptForSession"}
+"""The suggestion to allow the same without a question until the session ends."""
+
+_ACCEPT, _DECLINE = "Accept", "Decline"  # the options of an MCP server's question without a form
+
+
+class Request(Struct, gc=False):
+    """An open request."""
+
+    id: m.RequestId
+    asked: m.Asked
+    item_id: str  # the call that waits
+    has_call: bool  # the call is an item of the thread; otherwise the request itself is the call
+    parent: str | None
+    agent_id: str | None
+    answer: Any = None  # as it was sent to Codex
+
+
+class WhatIsAsked(Struct, frozen=True, gc=False):
+    """A request in the words of normalized events."""
+
+    item_id: str
+    name: str  # of the tool
+    input: Any
+    questions: list[ev.Question] = []  # empty: a permission
+    title: str | None = None
+    reason: str | None = None
+    suggestions: list[Any] = []
+
+
+def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
+    """Returns what a request asks. `item` is the item that waits for it, or None.
+
+    Returns None if the request is not for a person.
+    """
+    match message.params:
+        case m.CommandApproval() as asked:
+            shown = {"command": asked.command, "cwd": asked.cwd}
+            if asked.network_approval_context is not None:
+                shown["network"] = asked.network_approval_context
+            if asked.additional_permissions is not None:
+                shown["permissions"] = asked.additional_permissions
+            rules = _rules(asked)
+            return WhatIsAsked(
+                asked.item_id, "command_execution", shown, [], None, asked.reason, rules
+            )
+        case m.FileChangeApproval() as asked:
+            changes = item.changes if isinstance(item, i.FileChange) else asked.changes
+            shown = {"changes": msgspec.to_builtins(changes_of(changes))}
+            if asked.grant_root is not None:
+                shown["grant_root"] = asked.grant_root
+            return WhatIsAsked(
+                asked.item_id, "file_change", shown, [], None, asked.reason, [FOR_SESSION]
+            )
+        case m.PermissionsApproval() as asked:
+            shown = {"permissions": asked.permissions, "cwd": asked.cwd}
+            return WhatIsAsked(
+                asked.item_id, "request_permissions", shown, [], None, asked.reason, [FOR_SESSION]
+            )
+        case m.UserInputRequest() as asked if asked.questions:
+            given = [_as_input(each) for each in asked.questions]
+            questions = [_question(each) for each in asked.questions]
+            return WhatIsAsked(asked.item_id, "request_user_input", {"questions": given}, questions)
+        case m.ElicitationRequest() as asked:
+            return _elicitation(asked, f"elicitation-{asked.turn_id}-{message.id}")
+        case _:
+            return None
+
+
+def _rules(asked: m.CommandApproval) -> list[Any]:
+    """Returns the rules that Codex offers to remember, each with the decision that does so."""
+    rules: list[Any] = [FOR_SESSION]
+    if asked.proposed_execpolicy_amendment:
+        amendment = {"execpolicy_amendment": asked.proposed_execpolicy_amendment}
+        rules.append(
+            {"type": "command_rule", "decision": {"acceptWithExecpolicyAmendment": amendment}}
+        )
+    for each in asked.proposed_network_policy_amendments or []:
+        network = {"network_policy_amendment": each}
+        rules.append({"type": "network_rule", "decision": {"applyNetworkPolicyAmendment": network}})
+    return rules
+
+
+def _question(asked: m.UserInputQuestion) -> ev.Question:
+    options = [ev.QuestionOption(each.label, each.description) for each in asked.options or []]
+    free = asked.is_other or not options
+    return ev.Question(asked.id, asked.question, options, False, free, asked.header)
+
+
+def _as_input(asked: m.UserInputQuestion) -> dict[str, Any]:
+    options = [
+        {"label": each.label, "description": each.description} for each in asked.options or []
+    ]
+    shown: dict[str, Any] = {"id": asked.id, "question": asked.question, "header": asked.header}
+    shown |= {"options": options, "free_text": asked.is_other or not options}
+    return {**shown, "secret": True} if asked.is_secret else shown
+
+
+def _elicitation(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
+    """Returns the question of an MCP server: one for each field of its form."""
+    schema = asked.requested_schema
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    questions: list[ev.Question] = []
+    for key, field in (fields if isinstance(fields, dict) else {}).items():
+        about = field if isinstance(field, dict) else {}
+        words = about.get("title") or about.get("description") or key
+        values = about.get("enum")
+        if about.get("type") == "boolean":
+            values = ["true", "false"]
+        options = [
+            ev.QuestionOption(str(each)) for each in (values if isinstance(values, list) else [])
+        ]
+        questions.append(ev.Question(key, str(words), options, False, not options, None))
+    if not questions:
+        message = asked.message if asked.url is None else f"{asked.message} {asked.url}".strip()
+        options = [ev.QuestionOption(_ACCEPT), ev.QuestionOption(_DECLINE)]
+        questions = [ev.Question("action", message, options, False, False, asked.server_name)]
+    given = {
+        "message": asked.message,
+        "server": asked.server_name,
+        "questions": [
+            {
+                "id": each.id,
+                "question": each.question,
+                "options": [{"label": option.label} for option in each.options],
+                "free_text": each.free_text,
+            }
+            for each in questions
+        ],
+    }
+    return WhatIsAsked(name, "mcp_elicitation", given, questions)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def answer_of(
+    request: Request, decision: str | None, answer: Any, remember: list[Any], *, stop: bool = False
+) -> dict[str, Any]:
+    """Returns the result that Codex gets for a person's decision or answer.
+
+    With `stop` a refusal also ends the turn.
+    """
+    denied = decision == "deny"
+    match request.asked.params:
+        case m.UserInputRequest() as asked:
+            return {"answers": {} if denied else _answers(asked, answer)}
+        case m.ElicitationRequest() as asked:
+            return _elicited(asked, None if denied else answer)
+        case m.PermissionsApproval() as asked:
+            granted = {} if denied else asked.permissions or {}
+            scope = "session" if remember and not denied else "turn"
+            return {"permissions": granted, "scope": scope}
+        case _:
+            if denied:
+                return {"decision": "cancel" if stop else "decline"}
+            return {"decision": _remembered(remember)}
+
+
+def _remembered(remember: list[Any]) -> Any:
+    """Returns the decision of the last rule that a person chose, or a plain permission."""
+    for rule in reversed(remember):
+        if isinstance(rule, dict) and rule.get("decision"):
+            return rule["decision"]
+    return "acceptForSession" if remember else "accept"
+
+
+def _answers(asked: m.UserInputRequest, answer: Any) -> dict[str, Any]:
+    given = answer if isinstance(answer, dict) else {}
+    said: dict[str, Any] = {}
+    for question in asked.questions:
+        value = given.get(question.id) if isinstance(answer, dict) else answer
+        if value is None and len(asked.questions) == 1 and len(given) == 1:
+            (value,) = given.values()  # a client may name the only question in another way
+        if value is not None:
+            said[question.id] = {"answers": [str(each) for each in _listed(value)]}
+    return said
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _elicited(asked: m.ElicitationRequest, answer: Any) -> dict[str, Any]:
+    if answer is None:
+        return {"action": "decline"}
+    schema = asked.requested_schema
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(fields, dict) or not fields:
+        said = next(iter(answer.values()), None) if isinstance(answer, dict) else answer
+        return {"action": "decline"} if said == _DECLINE else {"action": "accept", "content": {}}
+    if not isinstance(answer, dict):
+        answer = dict.fromkeys(list(fields)[:1], answer)
+    content = {name: _as_type(fields[name], answer[name]) for name in fields if name in answer}
+    return {"action": "accept", "content": content}
+
+
+def _as_type(field: Any, value: Any) -> Any:
+    """Returns the answer in the type of the form's field, as far as it can be read so."""
+    kind = field.get("type") if isinstance(field, dict) else None
+    if not isinstance(value, str):
+        return value
+    try:
+        match kind:
+            case "boolean":
+                return value == "true"
+            case "integer":
+                return int(value)
+            case "number":
+                return float(value)
+    except ValueError:
+        pass
+    return value
+
+
+def is_answered(request: Request) -> bool:
+    """Returns whether the host has answered the request."""
+    return request.answer is not None
+
+
+def result_text(request: Request) -> str:
+    """Returns the answer of a request as text, for the result of its call."""
+    answer = request.answer
+    match request.asked.params, answer:
+        case m.UserInputRequest() as asked, {"answers": {**given}}:
+            lines = []
+            for question in asked.questions:
+                said = given.get(question.id)
+                values = said.get("answers", []) if isinstance(said, dict) else []
+                lines.append(f"{question.question}: {', '.join(map(str, values))}")
+            return "\n".join(lines)
+        case _:
+            return msgspec.json.encode(answer).decode()

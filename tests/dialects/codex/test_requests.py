@@ -1,0 +1,196 @@
+"""What Codex asks a person, and the answers that it understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.dialects.codex.helpers.app_server import Server, asked, item, told
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.dialects.codex.requests import FOR_SESSION, answer_of
+
+COMMAND = "item/commandExecution/requestApproval"
+QUESTION = {
+    "itemId": "call_1",
+    "questions": [
+        {
+            "id": "colour",
+            "header": "Colour",
+            "question": "Which?",
+            "isOther": True,
+            "options": [{"label": "Red", "description": "warm"}],
+        }
+    ],
+}
+
+
+def ask(method: str, **params: Any) -> tuple[Server, list[Any]]:
+    server = Server()
+    return server, server.says(asked(0, method, **params))
+
+
+def answer(
+    server: Server, decision: str | None, said: Any = None, *, remember: Any = (), **how: Any
+) -> Any:
+    request = server.adapter.asked("0")
+    assert request is not None
+    return answer_of(request, decision, said, list(remember), **how)
+
+
+def test_a_command_is_asked_about_with_the_rules_that_codex_offers() -> None:
+    server, (called, wanted) = ask(
+        COMMAND,
+        itemId="call_1",
+        command="touch x",
+        cwd="/w",
+        reason="Outside?",
+        proposedExecpolicyAmendment=["touch"],
+        proposedNetworkPolicyAmendments=[{"host": "a", "action": "allow"}],
+        networkApprovalContext={"host": "a"},
+        additionalPermissions={"network": {}},
+    )
+    assert isinstance(called, ev.AssistantMessage)
+    assert isinstance(wanted, ev.PermissionRequested)
+    assert (wanted.tool_name, wanted.reason) == ("command_execution", "Outside?")
+    assert wanted.input["network"] == {"host": "a"}
+    session, command, network = wanted.suggestions
+    assert session == FOR_SESSION
+    assert answer(server, "allow") == {"decision": "accept"}
+    assert answer(server, "allow", remember=[session]) == {"decision": "acceptForSession"}
+    assert answer(server, "allow", remember=["anything"]) == {"decision": "acceptForSession"}
+    assert answer(server, "allow", remember=[command]) == {"decision": command["decision"]}
+    assert answer(server, "allow", remember=[network]) == {"decision": network["decision"]}
+    assert answer(server, "deny") == {"decision": "decline"}
+    assert answer(server, "deny", stop=True) == {"decision": "cancel"}
+
+
+def test_a_patch_is_asked_about_with_its_changes() -> None:
+    server = Server()
+    changes = [{"path": "/a", "kind": {"type": "add"}, "diff": "hi"}, {"path": "/b", "kind": 3}]
+    server.says(item("started", "fileChange", "call_1", changes=changes, status="inProgress"))
+    method = "item/fileChange/requestApproval"
+    (wanted,) = server.says(asked(0, method, itemId="call_1", grantRoot="/"))
+    assert isinstance(wanted, ev.PermissionRequested)
+    assert wanted.input == {
+        "changes": [
+            {"path": "/a", "kind": "add", "diff": "hi"},
+            {"path": "/b", "kind": "update"},
+        ],
+        "grant_root": "/",
+    }
+
+
+def test_more_permissions_are_granted_for_a_turn_or_for_the_session() -> None:
+    server, (_, wanted) = ask(
+        "item/permissions/requestApproval", itemId="c", permissions={"network": {}}, cwd="/w"
+    )
+    assert wanted.tool_name == "request_permissions"
+    granted = {"permissions": {"network": {}}, "scope": "turn"}
+    assert answer(server, "allow") == granted
+    assert answer(server, "allow", remember=[1]) == {**granted, "scope": "session"}
+    assert answer(server, "deny") == {"permissions": {}, "scope": "turn"}
+    server.gets({"id": 0, "result": granted})
+    (ended,) = server.says(told("serverRequest/resolved", requestId=0))
+    assert isinstance(ended, ev.UserMessage)
+    (block,) = ended.content
+    assert isinstance(block, ToolResultBlock)
+    assert block.content == '{"permissions":{"network":{}},"scope":"turn"}'
+
+
+def test_a_question_is_a_call_whose_result_is_the_answer() -> None:
+    server, (called, question) = ask("item/tool/requestUserInput", **QUESTION)
+    assert called.content[0].is_question
+    assert isinstance(question, ev.QuestionAsked)
+    assert question.questions == [
+        ev.Question("colour", "Which?", [ev.QuestionOption("Red", "warm")], False, True, "Colour")
+    ]
+    sent = answer(server, None, {"colour": "Blue"})
+    assert sent == {"answers": {"colour": {"answers": ["Blue"]}}}
+    assert answer(server, None, {"answer": "Blue"}) == sent
+    assert answer(server, None, "Blue") == sent
+    assert answer(server, None, {"colour": ["Blue", 1]})["answers"]["colour"] == {
+        "answers": ["Blue", "1"]
+    }
+    assert answer(server, None, {}) == {"answers": {}}
+    assert answer(server, "deny") == {"answers": {}}
+    server.gets({"id": 0, "result": sent})
+    (ended,) = server.says(told("serverRequest/resolved", requestId=0))
+    assert ended.content[0].content == "Which?: Blue"
+
+
+def test_a_question_that_is_withdrawn_has_failed() -> None:
+    server, _ = ask("item/tool/requestUserInput", **QUESTION)
+    withdrawn, ended = server.says(told("serverRequest/resolved", requestId=0))
+    assert isinstance(withdrawn, ev.RequestWithdrawn)
+    assert ended.content[0].is_error
+
+
+def test_an_answer_that_lacks_a_question_is_shown_as_far_as_it_goes() -> None:
+    server, _ = ask("item/tool/requestUserInput", **QUESTION)
+    server.gets({"id": 0, "result": {"answers": {"other": 1}}})
+    (ended,) = server.says(told("serverRequest/resolved", requestId=0))
+    assert ended.content[0].content == "Which?: "
+
+
+def test_a_secret_question_says_so_and_a_request_without_questions_is_unknown() -> None:
+    secret = {"id": "k", "header": "", "question": "Key?", "isSecret": True}
+    _, (_, question) = ask("item/tool/requestUserInput", itemId="c", questions=[secret])
+    assert question.input["questions"][0]["secret"] is True
+    assert question.questions[0].free_text
+    _, (unknown,) = ask("item/tool/requestUserInput", itemId="c", questions=[])
+    assert isinstance(unknown, ev.UnknownEvent)
+
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name"},
+        "old": {"type": "boolean"},
+        "age": {"type": "integer"},
+        "size": {"type": "number"},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "odd": 3,
+    },
+}
+
+
+def test_a_form_of_an_mcp_server_has_a_question_for_each_field() -> None:
+    server, (_, question) = ask(
+        "mcpServer/elicitation/request",
+        serverName="demo",
+        mode="form",
+        message="Who?",
+        requestedSchema=FORM,
+    )
+    assert isinstance(question, ev.QuestionAsked)
+    assert [each.question for each in question.questions] == [
+        *("Your name", "old", "age", "size", "kind", "odd")
+    ]
+    said = {"name": "Ada", "old": "true", "age": "36", "size": "1.7", "kind": "a", "odd": 1}
+    assert answer(server, None, said) == {
+        "action": "accept",
+        "content": {"name": "Ada", "old": True, "age": 36, "size": 1.7, "kind": "a", "odd": 1},
+    }
+    assert answer(server, None, {"age": "old"})["content"] == {"age": "old"}
+    assert answer(server, None, "Ada")["content"] == {"name": "Ada"}
+    assert answer(server, "deny") == {"action": "decline"}
+
+
+@pytest.mark.parametrize("more", [{}, {"url": "http://a"}, {"requestedSchema": {"properties": 1}}])
+def test_a_request_of_an_mcp_server_without_a_form_is_accepted_or_declined(more: Any) -> None:
+    server, (_, question) = ask(
+        "mcpServer/elicitation/request", serverName="demo", message="Sure?", **more
+    )
+    (only,) = question.questions
+    assert [each.label for each in only.options] == ["Accept", "Decline"]
+    assert answer(server, None, {"action": "Accept"}) == {"action": "accept", "content": {}}
+    assert answer(server, None, "Decline") == {"action": "decline"}
+
+
+def test_an_answer_to_an_unknown_request_is_ignored() -> None:
+    server = Server()
+    server.gets({"id": 99, "result": {}})
+    server.gets({"method": "initialized"})
+    assert server.adapter.asked("99") is None
