@@ -266,7 +266,7 @@ def test_news_is_kept_if_it_is_about_more_than_the_moment() -> None:
     assert (moment.subtype, moment.ephemeral) == ("account_rate_limits_updated", True)
 
 
-def test_what_is_unknown_is_kept_as_it_came() -> None:
+def test_an_unknown_message_is_kept_as_it_came() -> None:
     server = Server()
     (event,) = server.says({"method": "brand/new", "params": {"x": 1}})
     (request,) = server.says({"id": 7, "method": "brand/ask", "params": {}})

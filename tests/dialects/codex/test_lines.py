@@ -43,7 +43,7 @@ def test_a_line_that_is_no_object_is_bad(raw: bytes, reason: str) -> None:
         (b'{"method":"item/agentMessage/delta","params":{}}', ("item/agentMessage/delta",)),
     ],
 )
-def test_what_is_not_known_is_reported_and_kept(raw: bytes, unknown: tuple[str, ...]) -> None:
+def test_an_unknown_line_is_reported_and_kept(raw: bytes, unknown: tuple[str, ...]) -> None:
     line = decode(raw)
     assert line.unknown == unknown
     assert line.raw == raw
