@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,18 +128,29 @@ def served(restaurant: Environment, port: int) -> Iterator[None]:
 def browsing(folder: Path) -> Iterator[Tab]:
     """A real browser with one tab, steered over its DevTools."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
+    options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
     with subprocess.Popen(
         [CHROMIUM, *options, f"--user-data-dir={folder}/profile", "about:blank"],
-        stderr=subprocess.PIPE,
-        text=True,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # the program may be a script that starts the browser
     ) as program:
-        assert program.stderr is not None
         try:
-            said = next(line for line in program.stderr if "DevTools listening" in line)
-            with connect(said.split()[-1], max_size=None, proxy=None) as line:
+            with connect(address_of(folder / "profile"), max_size=None, proxy=None) as line:
                 yield Tab(line)
         finally:
-            program.kill()
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+def address_of(profile: Path) -> str:
+    """Waits until the browser has written where its DevTools listen."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError):
+            port, _, path = (profile / "DevToolsActivePort").read_text().partition("\n")
+            if path:
+                return f"ws://127.0.0.1:{port}{path.strip()}"
+        time.sleep(0.02)
+    raise AssertionError(f"the browser has not started within {PATIENCE} seconds")
 
 
 class Tab:
@@ -180,6 +191,6 @@ class Tab:
         self._ids += 1
         call = {"id": self._ids, "method": method, "params": params, **self._session}
         self._line.send(json.dumps(call))
-        while (told := json.loads(self._line.recv())).get("id") != self._ids:
+        while (told := json.loads(self._line.recv(PATIENCE))).get("id") != self._ids:
             pass
         return told["result"]
