@@ -20,8 +20,9 @@ import msgspec
 
 from tests.prove.helpers import broken_parts, users
 from tests.prove.helpers.day_store import address_in, open_rows
+from tests.prove.helpers.delays import keep_ticking
 from tests.prove.helpers.journal import Began, Ended, Journal, Lines, Recovered, read
-from tests.prove.helpers.saving import keep_ticking, note_saves
+from tests.prove.helpers.saving import note_writes
 from tests.prove.helpers.users import Person, Screen, is_at_rest
 from tests.prove.helpers.witness_agent import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
@@ -88,7 +89,7 @@ class Day:
         self.rows = open_rows(self.address)
         began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY)
         self.journal.write(began)
-        note_saves(store, self.journal)
+        note_writes(store, self.journal)
         ticking = asyncio.create_task(keep_ticking(self.journal))
         elsewhere = Engine(store, {}, settings=SETTINGS)
         async with Engine(store, self.agents(), settings=SETTINGS) as engine:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.prove.helpers import journal as j
-from tests.prove.helpers.saving import TICK, Saves
+from tests.prove.helpers.delays import TICK, RunningTime
+from tests.prove.helpers.saving import Saves
 
 PID = 7
 BEGAN = j.Began(at=0.0, pid=PID, epoch="e", lease=3.0, save_every=0.05)
@@ -22,10 +25,16 @@ def ticks(*spans: tuple[float, float]) -> list[j.Lines]:
     ]
 
 
-def save(begin: float, end: float | None, *, is_saved: bool = True) -> list[j.Lines]:
-    lines: list[j.Lines] = [j.Saves(at=begin, pid=PID, talk=TALK)]
+_numbers = itertools.count(1)
+
+
+def save(
+    begin: float, end: float | None, *, is_written: bool = True, is_save: bool = True
+) -> list[j.Lines]:
+    number = next(_numbers)
+    lines: list[j.Lines] = [j.Writes(at=begin, pid=PID, talk=TALK, number=number, is_save=is_save)]
     if end is not None:
-        lines.append(j.Saved(at=end, pid=PID, talk=TALK, is_saved=is_saved))
+        lines.append(j.Wrote(at=end, pid=PID, number=number, is_written=is_written))
     return lines
 
 
@@ -60,12 +69,32 @@ def test_the_time_of_a_write_does_not_count() -> None:
     assert must_hold(ticks((0, 8.0)), save(1.2, None)), "no write may take so long"
 
 
+def test_text_that_is_in_a_commit_may_be_lost_with_it() -> None:
+    lines = ticks((0, 1.6)), save(0.9, 1.05)
+    assert must_hold(*lines)
+    assert not must_hold(*lines, save(1.05, None, is_save=False))
+    assert must_hold(*lines, save(1.05, 1.1, is_save=False))
+
+
+def test_the_time_in_which_the_database_is_away_does_not_count() -> None:
+    assert not must_hold(ticks((0, 1.6)), away=(1.05, 1.6))
+
+
 @pytest.mark.parametrize("is_away", [True, False])
 def test_a_save_may_fail_only_while_the_database_is_away(is_away: bool) -> None:
-    lines = ticks((0, 1.3)), save(1.15, 1.25, is_saved=False)
+    lines = ticks((0, 1.3)), save(1.15, 1.25, is_written=False)
     assert must_hold(*lines, away=(1.1, 1.2) if is_away else None) is not is_away
 
 
+def test_running_time_is_without_standstills_and_outages_each_counted_once() -> None:
+    running = RunningTime(ticks((0, 1), (3, 4)), PID)
+    assert running.seconds(0, 4) == pytest.approx(2 + TICK)
+    assert running.seconds(0.5, 3.5) == pytest.approx(1 + TICK)
+    away = [j.Away(at=0.9, until=3.2), j.Away(at=1.0, until=2.0)]
+    assert running.seconds(0, 4, away) == pytest.approx(0.9 + 0.8)
+    assert RunningTime([], PID).seconds(1, 2) == 1
+
+
 def test_a_save_of_another_conversation_says_nothing() -> None:
-    other: list[j.Lines] = [j.Saves(at=1.2, pid=PID, talk="other")]
+    other: list[j.Lines] = [j.Writes(at=1.2, pid=PID, talk="other", number=0, is_save=True)]
     assert must_hold(ticks((0, 1.3)), other)

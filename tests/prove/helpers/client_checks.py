@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tests.engine.helpers.reconnecting_client import number_of
 from tests.prove.helpers import journal as j
+from tests.prove.helpers.delays import outages_of
 from tests.prove.helpers.history import Connection, History
 from tests.prove.helpers.saving import Saves
 from turnwire.core.partials import BlockName
@@ -15,8 +16,6 @@ from turnwire.dialects.v2.codec import decode, encode
 from turnwire.dialects.v2.entry_frames import frame_of
 from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.dialects.v2.view_reducer import ViewReducer
-
-AGAIN_SECONDS = 1.0  # until a store has connected again to a database that was away
 
 
 def persist_before_publish(history: History) -> Iterator[str]:
@@ -130,7 +129,7 @@ def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str
     for began, got in servers:
         if began.pid not in killed or not got:
             continue
-        saves = Saves(history.lines, began, _outages(history, began.pid))
+        saves = Saves(history.lines, began, outages_of(history, began.pid))
         seen: dict[tuple[str, BlockName], str] = {}
         for line in got:
             if not saves.have_to_hold(talks[line.client], line.at):
@@ -142,23 +141,6 @@ def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str
                 seen[key] = ("" if said.snapshot else seen.get(key, "")) + said.text
         for (client, block), shown in seen.items():
             yield client, block, talks[client], shown
-
-
-def _outages(history: History, pid: int) -> Iterator[j.Away]:
-    """Yields when a server could not write: its database was away, or a connection was lost."""
-    for away in history.of(j.Away):
-        yield j.Away(at=away.at, until=away.until + AGAIN_SECONDS)
-    began, in_doubt = 0.0, 0
-    for line in history.lines:
-        if isinstance(line, j.InDoubt) and line.pid == pid:
-            began = began if in_doubt else line.at
-            in_doubt += line.commits
-        elif isinstance(line, j.Certain) and line.pid == pid:
-            in_doubt -= line.commits
-            if not in_doubt:
-                yield j.Away(at=began, until=line.at)
-    if in_doubt:  # it was killed meanwhile
-        yield j.Away(at=began, until=history.lines[-1].at)
 
 
 def the_bus_is_a_hint(history: History) -> Iterator[str]:

@@ -98,19 +98,21 @@ class Ticked(Line, frozen=True):
     pid: int
 
 
-class Saves(Line, frozen=True):
-    """A server begins to save text that grows."""
+class Writes(Line, frozen=True):
+    """A server begins to write: it saves text that grows, or commits."""
 
     pid: int
     talk: str
+    number: int  # of the writes of this server
+    is_save: bool
 
 
-class Saved(Line, frozen=True):
-    """The save has ended; `is_saved`: without an error."""
+class Wrote(Line, frozen=True):
+    """The write has ended; `is_written`: without an error."""
 
     pid: int
-    talk: str
-    is_saved: bool
+    number: int
+    is_written: bool
 
 
 # --- people -------------------------------------------------------------------------------------
@@ -215,8 +217,8 @@ Lines: TypeAlias = (
     | InDoubt
     | Certain
     | Ticked
-    | Saves
-    | Saved
+    | Writes
+    | Wrote
     | Asked
     | Told
     | Came

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tests.engine.helpers.reconnecting_client import check_queue
 from tests.prove.helpers import journal as j
+from tests.prove.helpers.delays import RunningTime, outages_of
 from tests.prove.helpers.history import History, TalkLog
 from tests.prove.helpers.witness_agent import work_key
 from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
@@ -208,11 +209,14 @@ def truthful_state(history: History) -> Iterator[str]:
     recovered = {line.pid: line.at for line in history.of(j.Recovered)}
     ended = {line.pid for line in history.of(j.Ended)}
     for began in history.of(j.Began):
-        took = recovered.get(began.pid)
-        if took is None and began.pid in ended:
+        done = recovered.get(began.pid)
+        if done is None and began.pid in ended:
             yield f"the server {began.pid} left untrue what it had found"
-        elif took is not None and took - began.at > began.lease + TRUTH_SECONDS * began.load:
-            yield f"the server {began.pid} took {took - began.at:.1f} s to the truth"
+        elif done is not None:
+            running = RunningTime(history.lines, began.pid)
+            took = running.seconds(began.at, done, outages_of(history, began.pid))
+            if took > began.lease + TRUTH_SECONDS * began.load:
+                yield f"the server {began.pid} took {took:.1f} s to the truth"
         if began.pid not in killed | ended:
             why = [line.why for line in history.of(j.Failed) if line.pid == began.pid]
             yield f"the server {began.pid} was not killed, and did not finish: {why}"
