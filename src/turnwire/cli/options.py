@@ -6,7 +6,14 @@ import os
 
 import click
 
-__all__ = ["file_argument", "files_argument", "from_option", "max_line_option", "typed"]
+__all__ = [
+    "dialect_option",
+    "file_argument",
+    "files_argument",
+    "from_option",
+    "max_line_option",
+    "typed",
+]
 
 # Not click.Path: the command opens the file itself and explains errors better.
 file_argument = click.argument("file")
@@ -25,6 +32,15 @@ from_option = click.option(
     default="claude",
     show_default=True,
     help="The agent that wrote the stream.",
+)
+
+dialect_option = click.option(
+    "--from",
+    "source",
+    type=click.Choice(["claude", "acp"]),
+    default="claude",
+    show_default=True,
+    help="The agent that wrote the stream. acp: any agent of the Agent Client Protocol.",
 )
 
 max_line_option = click.option(

@@ -5,13 +5,14 @@ The log and the wire use the same replacement, so that sent and stored text are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import msgspec
 from msgspec import Struct, structs
 
-__all__ = ["clean", "encode_clean", "json_text", "writable"]
+__all__ = ["clean", "encode_clean", "json_text", "repair_json", "writable"]
 
 T = TypeVar("T")
 
@@ -67,3 +68,19 @@ def _cleaned(value: Any) -> Any:
             return structs.replace(value, **fields)
         case _:
             return value
+
+
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before it: a real escape
+    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a valid pair, kept
+    rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+def repair_json(raw: bytes) -> bytes:
+    """Returns JSON with U+FFFD in place of each escaped lone surrogate, as JavaScript writes them."""
+    return _LONE_SURROGATE.sub(_keep_pairs, raw)
+
+
+def _keep_pairs(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[2] else match[1] + rb"\ufffd"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import click
 import msgspec
 from msgspec import Raw
 
-from turnwire.cli.options import file_argument, from_option, max_line_option
+from turnwire.cli.options import dialect_option, file_argument, max_line_option
+from turnwire.cli.recordings.recording import Recording as FileRecording
 from turnwire.cli.recordings.recording import events_of, open_recording
+from turnwire.cli.recordings.rpc_stream import RPC_AGENTS, Heard
 from turnwire.cli.recordings.runs import NO_TIME, Runs, first_time
-from turnwire.cli.terminal.progress import batches_with_progress
+from turnwire.cli.terminal.progress import with_progress
 from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
@@ -32,7 +35,7 @@ _SHOWN = 10  # bad lines reported one by one; a file that is not a stream has th
 
 
 @click.command("convert")
-@from_option
+@dialect_option
 @click.option(
     "--to",
     "target",
@@ -74,28 +77,41 @@ def command(
     FILE:LINE: CAUSE and skipped; the exit code is then 1.
     """
     translate = _translation(target, tool_progress=tool_progress, system=system)
-    adapter = ClaudeStreamAdapter()
+    stream = RPC_AGENTS[source]() if source in RPC_AGENTS else _ClaudeStream()
     stdout = sys.stdout.buffer
     on_screen = stdout.isatty()
     bad = 0
     with open_recording(file, max_line=max_line) as recording:
-        for batch in batches_with_progress(recording, hidden=on_screen):
+        for batch in with_progress(recording, stream.batches(recording), hidden=on_screen):
             events: list[NormalizedStreamEvent] = []
-            for entry in batch:
-                if isinstance(entry.line, BadLine):
+            for heard in batch:
+                if isinstance(heard.line, BadLine):
                     bad += 1
                     if bad <= _SHOWN:
-                        _tell(recording.name, entry.line)
-                events += events_of(entry, adapter)
+                        _tell(recording.name, heard.line)
+                events += heard.events
             _write(stdout, translate(events))
             if on_screen or recording.size is None:
                 stdout.flush()  # the source may be a running agent: pass its output on at once
-    _write(stdout, [*translate(adapter.finish()), *translate.finish()])
+    _write(stdout, [*translate(stream.finish()), *translate.finish()])
     stdout.flush()
     if bad > _SHOWN:
         click.echo(f"{recording.name}: and {bad - _SHOWN} more bad lines", err=True)
     if bad:
         ctx.exit(1)
+
+
+class _ClaudeStream:
+    """The events of a recording of Claude Code."""
+
+    def __init__(self) -> None:
+        self._adapter = ClaudeStreamAdapter()
+        self.finish = self._adapter.finish
+
+    def batches(self, recording: FileRecording) -> Iterator[list[Heard]]:
+        """Yields the lines of each chunk as soon as it is read."""
+        for batch in recording.batches():
+            yield [Heard(entry.line, events_of(entry, self._adapter)) for entry in batch]
 
 
 _encode_lines = msgspec.json.Encoder().encode_lines
@@ -175,6 +191,7 @@ class _ToV2(_Translation):
             self._session = Recording(
                 conversation,
                 trace_of=lambda turn: _trace(conversation, turn),
+                agent=events[0].provider,
                 began=first_time(events),
             )
             return [*self._session.connect(), *self._session.feed_all(events)]

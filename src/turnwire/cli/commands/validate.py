@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections.abc import Callable
 
 import click
 import msgspec
 from msgspec import Struct
 
 from turnwire.cli.options import files_argument, max_line_option
+from turnwire.cli.recordings.acp_check import ACP_RULES, check_acp
 from turnwire.cli.recordings.contract_check import CONTRACT_RULES, ContractCheck
 from turnwire.cli.recordings.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.cli.recordings.recording import Recording, events_of, open_recording
@@ -24,7 +26,7 @@ from turnwire.errors import BadLine, UnreadableInput
 __all__ = ["FileReport", "command"]
 
 _SHOWN = 10  # items of each list, unless --json
-_RULES = RULES | OUTPUT_RULES | CONTRACT_RULES
+_RULES = ACP_RULES | RULES | OUTPUT_RULES | CONTRACT_RULES
 
 
 class FileReport(Struct, frozen=True, gc=False):
@@ -53,10 +55,10 @@ class FileReport(Struct, frozen=True, gc=False):
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["claude", "v2"]),
+    type=click.Choice(["claude", "acp", "v2"]),
     default="claude",
     show_default=True,
-    help="claude: the stream of an agent. v2: a session of conversation protocol v2.",
+    help="claude, acp: the stream of such an agent. v2: a session of conversation protocol v2.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 @max_line_option
@@ -95,7 +97,7 @@ def command(
 
 
 def _check(file: str, source: str, max_line: int) -> FileReport:
-    check = check_session if source == "v2" else check_recording
+    check = _CHECKS[source]
     try:
         with open_recording(file, max_line=max_line) as recording:
             report = check(recording)
@@ -137,6 +139,13 @@ def check_session(recording: Recording) -> v2.SessionReport:
                 check.feed(line.raw, line.number)
     check.finish()
     return check.report()
+
+
+_CHECKS: dict[str, Callable[[Recording], StreamReport | v2.SessionReport]] = {
+    "acp": check_acp,
+    "claude": check_recording,
+    "v2": check_session,
+}
 
 
 # --- printing ---------------------------------------------------------------------------------

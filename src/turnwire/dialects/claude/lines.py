@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Union, get_args
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from turnwire.core.lenient import salvage
+from turnwire.core.text import repair_json
 from turnwire.dialects.claude.messages import ClaudeMessage, StreamEvent, UnknownMessage
 from turnwire.dialects.claude.system import SystemMessage, UnknownSystemMessage
 from turnwire.errors import BadLine
@@ -89,12 +89,6 @@ def encode(message: Struct) -> bytes:
 
 # --- decoding of irregular lines --------------------------------------------------------------
 
-_LONE_SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before it: a real escape
-    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a valid pair, kept
-    rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
-
 
 def _decode_carefully(raw: bytes, number: int) -> Line:
     def bad(reason: str, detail: str) -> BadLine:
@@ -108,7 +102,7 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
     except RecursionError:
         raise bad("too_deep", "nested too deeply") from None
     except msgspec.DecodeError as error:
-        repaired = _LONE_SURROGATE.sub(_keep_pairs, raw)
+        repaired = repair_json(raw)
         if repaired != raw:  # a lone surrogate, as JavaScript writes it, is still JSON
             line = decode(repaired, number)
             return Line(line.message, repaired, number, (*line.unknown, "lone surrogate"))
@@ -133,10 +127,6 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
     except msgspec.ValidationError as error:  # a missing field, or a number beyond float
         return _unknown(kind, raw, number, str(error))
     return Line(message, raw, number, tuple(issues))
-
-
-def _keep_pairs(match: re.Match[bytes]) -> bytes:
-    return match[0] if match[2] else match[1] + rb"\ufffd"
 
 
 def _unknown(kind: str, raw: bytes, number: int, reason: str | None) -> Line:

@@ -1,0 +1,476 @@
+"""Translates the stream of an ACP agent into normalized events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from turnwire.core import events as ev
+from turnwire.core import forms
+from turnwire.core.blocks import TodoItem, ToolResultBlock, ToolUseBlock
+from turnwire.core.lenient import read_json
+from turnwire.core.questions import questions_of
+from turnwire.core.recent import Recent
+from turnwire.dialects.acp import messages as rpc
+from turnwire.dialects.acp import updates
+from turnwire.dialects.acp.calls import Call, plain
+from turnwire.dialects.acp.endings import Ending, ending_of, failure_of
+from turnwire.dialects.acp.growing import Events, Growing
+from turnwire.dialects.acp.lines import Line
+from turnwire.dialects.acp.results import (
+    InitializeResult,
+    PromptResult,
+    SessionResult,
+    read_result,
+)
+
+__all__ = ["AcpStreamAdapter", "elicitation_words"]
+
+_REMEMBERED = 1024  # ended calls to remember, for late updates
+_SESSIONS = ("session/new", "session/load", "session/resume")
+
+
+class AcpStreamAdapter:
+    """Follows one agent process. Call `feed` for its lines and `sent` for the host's, in order.
+
+    `key` makes ids of messages unique in the conversation, if the agent gives them no id.
+    """
+
+    def __init__(self, provider: str = "acp", key: str = "message") -> None:
+        self.provider = provider
+        self.session_id = ""
+        self.agent = InitializeResult()
+        self._key = key
+        self._growing = Growing(provider, key)
+        self._methods: dict[rpc.RequestId, str] = {}  # requests of the host without a response
+        self._hears_host = False
+        self._cwd: str | None = None
+        self._init: Events = []  # reported with the next turn
+        self._in_turn = False
+        self._is_cancelled = False
+        self._calls: dict[str, Call] = {}
+        self._ended = Recent(_REMEMBERED)
+        self._open: dict[rpc.RequestId, str] = {}  # permissions: the agent's id -> our request id
+        self._asked: dict[rpc.RequestId, str] = {}  # questions: the same
+        self._plans: dict[str, list[TodoItem]] = {}
+        self._cost: float | None = None  # of the session
+        self._cost_before = 0.0  # of the session, at the start of the turn
+        self._handlers: dict[type, Callable[[Any, Line], Events]] = {
+            rpc.Update: self._update,
+            rpc.Response: self._response,
+            rpc.RequestPermission: self._permission,
+            rpc.CreateElicitation: self._elicitation,
+            rpc.CancelRequest: self._withdrawn,
+            rpc.ElicitationComplete: self._complete,
+            rpc.UnknownMessage: self._unknown_message,
+        }
+        self._updates: dict[type, Callable[[Any, Line], Events]] = {
+            updates.ToolCall: self._tool_call,
+            updates.ToolCallUpdate: self._tool_call,
+            updates.Plan: self._plan,
+            updates.PlanUpdate: self._one_plan,
+            updates.PlanRemoved: self._plan_removed,
+            updates.CurrentModeUpdate: self._mode,
+            updates.ConfigOptionUpdate: self._options,
+            updates.SessionInfoUpdate: self._info,
+            updates.UsageUpdate: self._usage,
+            updates.AvailableCommandsUpdate: self._news,
+            updates.UserMessageChunk: self._echo,
+            updates.UnknownUpdate: self._unknown_update,
+        }
+
+    def feed(self, line: Line) -> Events:
+        """Returns the events of one line of the agent, in order; often one, sometimes none."""
+        message = line.message
+        handle = self._handlers.get(type(message))
+        # Requests about files and terminals are handled by the host.
+        return handle(message, line) if handle is not None else []
+
+    def feed_all(self, lines: Iterable[Line]) -> Events:
+        """Returns the events of several lines of the agent."""
+        return [event for line in lines for event in self.feed(line)]
+
+    def sent(self, line: Line) -> Events:
+        """Takes a line of the host: a prompt begins a turn, an answer ends a question."""
+        self._hears_host = True
+        match line.message:
+            case rpc.Prompt(id=number, params=params):
+                self._methods[number] = "session/prompt"
+                return [*self._end("agent_lost"), *self._begin(params.session_id)]
+            case rpc.Cancel():
+                self._is_cancelled = self._in_turn
+            case rpc.Response(id=number, result=result):
+                self._open.pop(number, None)
+                return self._answered(number, result)
+            case rpc.NewSession() | rpc.LoadSession() | rpc.ResumeSession() as opening:
+                self._methods[opening.id] = _method(opening)
+                if isinstance(opening.params, dict):
+                    self._cwd = opening.params.get("cwd")
+                    self._meet(opening.params.get("sessionId"))
+            case rpc.UnknownMessage() | rpc.CancelRequest():
+                pass
+            case other if (number := getattr(other, "id", None)) is not None:
+                self._methods[number] = _method(other)
+            case _:
+                pass
+        return []
+
+    def finish(self) -> Events:
+        """Ends the stream: ends the open message and the open turn."""
+        return self._end("agent_lost")
+
+    # --- used by the host ---------------------------------------------------------------------
+
+    def printed(self, terminal_id: str, piece: str) -> Events:
+        """Takes output of a terminal that the host runs for the agent."""
+        out: Events = []
+        for call in self._calls.values():
+            if call.uses_terminal(terminal_id):
+                call.print(piece)
+                out.append(self._progress(call, piece))
+        return out
+
+    def ask(self, call_id: str, tool_name: str, given: dict[str, Any], always: str) -> Events:
+        """Asks for permission of something that the agent wants the host to do."""
+        call = Call(call_id)
+        call.name = tool_name
+        call.update(updates.ToolCallFields(call_id, raw_input=given, kind="other"))
+        self._calls[call_id] = call
+        rule = {"optionId": always, "name": always, "kind": "allow_always"}
+        asked = ev.PermissionRequested(
+            *self._whose, call_id, call_id, tool_name, given, suggestions=[rule]
+        )
+        return [*self._growing.announce(call), asked]
+
+    def did(self, call_id: str, said: str, *, is_error: bool) -> Events:
+        """Reports the result of what `ask` has asked for."""
+        self._calls.pop(call_id, None)
+        self._ended.add(call_id)
+        block = ToolResultBlock(call_id, said, is_error, "failed" if is_error else "completed")
+        return [*self._growing.end(), ev.UserMessage(*self._whose, [block], "tool")]
+
+    # --- turns --------------------------------------------------------------------------------
+
+    @property
+    def _whose(self) -> tuple[str, str, None, None]:
+        return self._growing.whose
+
+    def _meet(self, session_id: Any) -> None:
+        if isinstance(session_id, str) and session_id:
+            self.session_id = session_id
+            self._growing.whose = (self.provider, session_id, None, None)
+
+    def _begin(self, session_id: str) -> Events:
+        self._meet(session_id)
+        self._in_turn, self._is_cancelled = True, False
+        init, self._init = self._init, []
+        return [*init, ev.TurnStarted(*self._whose)]
+
+    def _opened(self) -> Events | None:
+        """Returns the start of a turn if one is needed. Returns None outside of a turn.
+
+        A recording without the host's lines does not show where a turn begins.
+        """
+        if self._in_turn:
+            return []
+        return None if self._hears_host else self._begin(self.session_id)
+
+    def _end(self, lost: str) -> Events:
+        if not self._in_turn:
+            return []
+        said = "the agent's stream ended in the middle of a turn"
+        return self._turn_ends(Ending(lost, lost, said), UNSET)
+
+    def _turn_ends(self, ending: Ending, raw: Raw | UnsetType) -> Events:
+        out = self._growing.end()
+        out += [ev.RequestWithdrawn(*self._whose, each) for each in self._open.values()]
+        out += [ev.RequestWithdrawn(*self._whose, each) for each in self._asked.values()]
+        self._open, self._asked = {}, {}
+        for call_id in self._calls:
+            self._ended.add(call_id)
+        self._calls, self._in_turn = {}, False
+        interrupted = self._is_cancelled or ending.stop_reason == "cancelled"
+        failed = ending.code is not None and not interrupted
+        if failed:
+            out.append(ev.TurnFailed(*self._whose, str(ending.code), ending.message))
+        else:
+            out.append(ev.TurnCompleted(*self._whose, ending.stop_reason, interrupted))
+        cost = None if self._cost is None else max(0.0, self._cost - self._cost_before)
+        self._cost_before = self._cost or 0.0
+        out.append(
+            ev.ResultSummary(
+                *self._whose,
+                ending.stop_reason,
+                failed,
+                cost_usd=cost,
+                total_cost_usd=self._cost,
+                usage=ending.usage,
+                stop_reason=ending.stop_reason,
+                errors=[ending.message] if failed else None,
+                raw=raw,
+            )
+        )
+        return out
+
+    # --- responses ----------------------------------------------------------------------------
+
+    def _response(self, response: rpc.Response, line: Line) -> Events:
+        method = self._methods.pop(response.id, None) or _guess(response)
+        if response.error is not None:
+            # An error whose request is not known ends the turn, if one is running.
+            if not self._in_turn or method not in ("session/prompt", ""):
+                return []
+            return self._turn_ends(failure_of(response.error, self.agent), Raw(line.raw))
+        if method == "initialize":
+            self.agent = read_result(InitializeResult, response.result)
+        elif method in _SESSIONS:
+            self._session(read_result(SessionResult, response.result))
+        elif method == "session/prompt" and self._in_turn:
+            result = read_result(PromptResult, response.result)
+            return self._turn_ends(ending_of(result), Raw(line.raw))
+        return []
+
+    def _session(self, result: SessionResult) -> None:
+        self._meet(result.session_id)
+        info = self.agent.agent_info
+        version = None if info is None else info.version
+        ids = (*self._whose, result.model, self._cwd, result.mode)
+        self._init = [ev.SessionInit(*ids, agent_version=version)]
+
+    # --- requests of the agent ----------------------------------------------------------------
+
+    def _permission(self, request: rpc.RequestPermission, line: Line) -> Events:
+        out = self._opened()
+        if out is None:
+            return [self._late("session/request_permission", line)]
+        self._meet(request.params.session_id)
+        call = self._call(request.params.tool_call)
+        out += self._growing.announce(call)
+        request_id = f"{self._key}-{request.id}"
+        self._open[request.id] = request_id
+        always = [each for each in request.params.options if each.kind == "allow_always"]
+        asked = ev.PermissionRequested(
+            *self._whose,
+            request_id,
+            call.id,
+            call.name,
+            call.input,
+            title=call.title,
+            suggestions=[plain(each) for each in always],
+            raw=Raw(line.raw),
+        )
+        return [*out, asked]
+
+    def _elicitation(self, request: rpc.CreateElicitation, line: Line) -> Events:
+        out = self._opened()
+        if out is None:
+            return [self._late("elicitation/create", line)]
+        params = request.params
+        fields = {} if params.url else forms.fields_of(params.requested_schema)
+        given = forms.asked_with(elicitation_words(params), fields)
+        call_id = f"{self._key}-question-{request.id}"
+        self._asked[request.id] = call_id
+        call = Call(call_id)
+        self._calls[call_id] = call
+        block = ToolUseBlock(call_id, "request_input", "QUESTION", given, "completed", None, True)
+        message_id = self._growing.new_id()
+        asked = ev.QuestionAsked(
+            *self._whose,
+            call_id,
+            call_id,
+            "request_input",
+            questions_of(given),
+            given,
+            Raw(line.raw),
+            True,
+        )
+        said = ev.AssistantMessage(*self._whose, message_id, 0, [block])
+        return [*out, *self._growing.end(), said, asked]
+
+    def _answered(self, number: rpc.RequestId, result: Raw | UnsetType) -> Events:
+        """Reports the answer to a question as the result of its call."""
+        call_id = self._asked.pop(number, None)
+        if call_id is None or call_id not in self._calls:
+            return []
+        answer = {} if isinstance(result, UnsetType) else read_json(result)
+        action = answer.get("action") if isinstance(answer, dict) else None
+        if action == "accept":
+            values = answer.get("content") or {}
+            texts = [v if isinstance(v, str) else _json(v) for v in values.values()]
+            said = texts[0] if len(texts) == 1 else _json(values)
+            return self.did(call_id, said, is_error=False)
+        return self.did(
+            call_id, "Declined." if action == "decline" else "Cancelled.", is_error=True
+        )
+
+    def _withdrawn(self, request: rpc.CancelRequest, line: Line) -> Events:
+        number = request.params.get("requestId") if isinstance(request.params, dict) else None
+        request_id = self._open.pop(number, None) or self._asked.pop(number, None)
+        return [] if request_id is None else [ev.RequestWithdrawn(*self._whose, request_id)]
+
+    # --- updates ------------------------------------------------------------------------------
+
+    def _update(self, message: rpc.Update, line: Line) -> Events:
+        update = message.params.update
+        kind = type(update)
+        if kind is updates.AgentMessageChunk or kind is updates.AgentThoughtChunk:
+            return self._chunk(update, line)
+        if message.params.session_id != self.session_id:
+            self._meet(message.params.session_id)
+        return self._updates[kind](update, line)
+
+    def _chunk(self, update: Any, line: Line) -> Events:
+        kind: ev.DeltaKind = "text" if type(update) is updates.AgentMessageChunk else "thinking"
+        if self._in_turn:
+            return self._growing.chunk(kind, update.content, update.message_id)
+        return self._outside(
+            line, lambda: self._growing.chunk(kind, update.content, update.message_id)
+        )
+
+    def _outside(self, line: Line, act: Callable[[], Events]) -> Events:
+        """Handles an update outside of a turn: repeated history is dropped, the rest is kept."""
+        if "session/load" in self._methods.values():
+            return []  # the log has it already
+        out = self._opened()
+        return [self._late("session/update", line)] if out is None else [*out, *act()]
+
+    def _tool_call(self, change: updates.ToolCallFields, line: Line) -> Events:
+        if not self._in_turn:
+            return self._outside(line, lambda: self._tool_call(change, line))
+        if change.tool_call_id in self._ended:
+            return []  # the call has its result
+        is_new = change.tool_call_id not in self._calls
+        call = self._call(change)
+        out: Events = []
+        if call.status != "pending":
+            out += self._growing.announce(call)
+        elif is_new:
+            out += self._growing.begin(call)
+        piece = call.printed_by(change)
+        if piece:
+            out.append(self._progress(call, piece))
+        if call.has_ended:
+            out += self._result(call)
+        return out
+
+    def _call(self, change: updates.ToolCallFields) -> Call:
+        call = self._calls.get(change.tool_call_id)
+        if call is None:
+            call = self._calls[change.tool_call_id] = Call(change.tool_call_id)
+        call.update(change)
+        return call
+
+    def _progress(self, call: Call, piece: str) -> ev.ToolProgress:
+        return ev.ToolProgress(*self._whose, call.id, call.name, None, piece)
+
+    def _result(self, call: Call) -> Events:
+        del self._calls[call.id]
+        self._ended.add(call.id)
+        out = [*self._growing.end(), ev.UserMessage(*self._whose, [call.result()], "tool")]
+        plan = call.plan()
+        if plan is not None:
+            out.append(ev.PlanUpdated(*self._whose, plan))
+        return out
+
+    def _plan(self, update: updates.Plan, line: Line) -> Events:
+        return self._planned("", update.entries)
+
+    def _one_plan(self, update: updates.PlanUpdate, line: Line) -> Events:
+        if update.plan.entries is None:  # a text or a file
+            return self._news(update, line)
+        return self._planned(update.plan.plan_id, update.plan.entries)
+
+    def _plan_removed(self, update: updates.PlanRemoved, line: Line) -> Events:
+        self._plans.pop(update.plan_id, None)
+        return self._planned(None, [])
+
+    def _planned(self, plan_id: str | None, entries: list[updates.PlanEntry]) -> Events:
+        if plan_id is not None:
+            self._plans[plan_id] = [TodoItem(each.content, each.status) for each in entries]
+        items = [item for plan in self._plans.values() for item in plan]
+        return [ev.PlanUpdated(*self._whose, items)]
+
+    def _mode(self, update: updates.CurrentModeUpdate, line: Line) -> Events:
+        subtype, mode = "current_mode_update", update.current_mode_id
+        changed = ev.PermissionModeChanged(
+            *self._whose, subtype, Raw(line.raw), permission_mode=mode
+        )
+        return [changed]
+
+    def _options(self, update: updates.ConfigOptionUpdate, line: Line) -> Events:
+        for each in update.config_options:
+            match each:
+                case {"category": "mode", "currentValue": str(mode)}:
+                    raw = Raw(line.raw)
+                    ids = (*self._whose, "config_option_update", raw)
+                    return [ev.PermissionModeChanged(*ids, permission_mode=mode)]
+                case _:
+                    pass
+        return self._news(update, line)
+
+    def _info(self, update: updates.SessionInfoUpdate, line: Line) -> Events:
+        if not update.title:
+            return self._news(update, line)
+        ids = (*self._whose, "session_info_update", Raw(line.raw), True)
+        return [ev.TitleProposed(*ids, title=update.title)]
+
+    def _usage(self, update: updates.UsageUpdate, line: Line) -> Events:
+        if update.cost is not None and update.cost.currency == "USD":
+            self._cost = update.cost.amount
+        return self._news(update, line)
+
+    def _news(self, update: Any, line: Line) -> Events:
+        """Passes on news about the moment: clients see it, the log does not keep it."""
+        kind = str(update.__struct_config__.tag)
+        return [ev.SystemEvent(*self._whose, kind, Raw(line.raw), True)]
+
+    def _complete(self, message: rpc.ElicitationComplete, line: Line) -> Events:
+        return [ev.SystemEvent(*self._whose, "elicitation_complete", Raw(line.raw), True)]
+
+    def _echo(self, update: updates.UserMessageChunk, line: Line) -> Events:
+        return []  # the log has the prompt already
+
+    # --- unknown messages ---------------------------------------------------------------------
+
+    def _unknown_update(self, update: updates.UnknownUpdate, line: Line) -> Events:
+        return [self._unknown(f"session_update/{update.original_type}", line)]
+
+    def _unknown_message(self, message: rpc.UnknownMessage, line: Line) -> Events:
+        return [self._unknown(message.original_type, line, message.reason)]
+
+    def _late(self, kind: str, line: Line) -> ev.UnknownEvent:
+        return self._unknown(kind, line, "it came outside of a turn")
+
+    def _unknown(self, kind: str, line: Line, reason: str | None = None) -> ev.UnknownEvent:
+        return ev.UnknownEvent(*self._whose, kind, Raw(line.raw), reason)
+
+
+def elicitation_words(params: rpc.ElicitationParams) -> str:
+    """Returns the text of a question, with the web page on which it is answered."""
+    words = params.message or "The agent asks something."
+    return words if params.url is None else f"{words}\n{params.url}"
+
+
+def _method(message: Any) -> str:
+    return str(message.__struct_config__.tag)
+
+
+def _guess(response: rpc.Response) -> str:
+    """Returns the method of a response whose request is not known, by the fields of its result."""
+    value = None if isinstance(response.result, UnsetType) else read_json(response.result)
+    match value:
+        case {"stopReason": _}:
+            return "session/prompt"
+        case {"agentCapabilities": _} | {"protocolVersion": _}:
+            return "initialize"
+        case {"sessionId": _}:
+            return "session/new"
+        case _:
+            return ""
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
