@@ -23,7 +23,9 @@ def test_a_real_agent_is_clean(path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_its_frames_keep_the_rules_of_the_protocol(path: Path, run: Run, tmp_path: Path) -> None:
+def test_frames_of_a_real_agent_keep_the_rules_of_the_protocol(
+    path: Path, run: Run, tmp_path: Path
+) -> None:
     frames = tmp_path / "frames.jsonl"
     frames.write_bytes(run("convert", "--from", "acp", "--to", "v2", path).stdout_bytes)
     assert json.loads(run("validate", "--from", "v2", "--json", frames).stdout)["ok"]

@@ -101,7 +101,7 @@ def test_a_loaded_session_does_not_say_again_what_the_log_has() -> None:
     assert len(blocks_of(stream)) == 1
 
 
-def test_what_comes_outside_of_a_turn_is_kept_as_unknown() -> None:
+def test_an_update_outside_of_a_turn_is_kept_as_unknown() -> None:
     stream = prompted()
     stream.ends()
     (late,) = stream.text("Too late")

@@ -135,7 +135,7 @@ def test_read_skips_empty_lines_and_goes_on_after_bad_ones() -> None:
     assert [each.line if isinstance(each, BadLine) else each.number for each in found] == [1, 3, 4]
 
 
-def test_what_the_host_writes_is_json_rpc_and_can_be_read_again() -> None:
+def test_a_message_of_the_host_is_json_rpc_and_can_be_read_again() -> None:
     prompt = messages.Prompt(3, messages.PromptParams("s", [TextContent("Hi")]))
     assert json.loads(encode(prompt)) == {
         "jsonrpc": "2.0",
