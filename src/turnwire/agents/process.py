@@ -312,6 +312,12 @@ class GuardedProcess:
         return not self._pipes.exited.is_set()
 
     @property
+    def exit_status(self) -> tuple[int | None, str | None]:
+        """Returns the exit code and the name of the signal that ended the command, if known."""
+        exited = self._exited or {}
+        return exited.get("code"), exited.get("signal")
+
+    @property
     def last_words(self) -> str:
         """Returns the end of what the command wrote to its standard error."""
         return bytes(self._pipes.last).decode(errors="replace").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -18,6 +19,11 @@ _AGENTS = {
 }
 
 
+# Agents of the Agent Client Protocol. Each is listed where its program is installed.
+_ACP = ("copilot", "gemini", "goose", "opencode", "qwen")
+_ACP_AGENT = "turnwire.agents.acp:AcpAgent"
+
+
 class UnknownAgent(TurnwireError):
     """Raised if an agent does not exist or cannot be made. The message says which agents exist."""
 
@@ -25,8 +31,8 @@ class UnknownAgent(TurnwireError):
 
 
 def names() -> list[str]:
-    """Returns the names of the agents that are part of Turnwire."""
-    return sorted(_AGENTS)
+    """Returns the names of Turnwire's own agents, and of known programs that are installed."""
+    return sorted([*_AGENTS, *(name for name in _ACP if shutil.which(name))])
 
 
 def make(name: str, **options: Any) -> Agent:
@@ -35,6 +41,8 @@ def make(name: str, **options: Any) -> Agent:
     Raises UnknownAgent if the agent cannot be imported or made.
     """
     where = name if ":" in name else _AGENTS.get(name)
+    if where is None and (name in _ACP or "command" in options):
+        where, options = _ACP_AGENT, {"name": name, **options}
     if where is None:
         raise UnknownAgent(f"There is no agent {name!r}; there is: {', '.join(names())}.")
     module, _, attribute = where.partition(":")
@@ -66,7 +74,10 @@ def find(name: str, known: Sequence[str] = ()) -> Agent:
     for where in known:
         if ":" in where and (agent := make(where)).name == name:
             return agent
-    if name not in _AGENTS:  # also `module:attribute`: a stored name must never import a module
+    if name not in (
+        *_AGENTS,
+        *_ACP,
+    ):  # also `module:attribute`: a stored name must never import a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."
@@ -95,7 +106,8 @@ def chosen(
     agents: dict[str, Agent] = {}
     own_names: dict[str, str] = {}
     given = dict(options or {})
-    for name in wanted or names():
+    own = [name for name, given_to in given.items() if "command" in given_to]
+    for name in wanted or dict.fromkeys([*names(), *own]):
         is_asked_for = bool(wanted) or name in given
         try:
             agent = make(name, **given.pop(name, {}))

@@ -1,0 +1,148 @@
+"""An agent that speaks the Agent Client Protocol: starts its program, and opens sessions in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from turnwire.agents.acp.session import AcpSession
+from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
+from turnwire.ports import AgentCapabilities, AgentGone, AgentsBusy, Isolation, SessionStart
+
+__all__ = ["PRESETS", "AcpAgent"]
+
+PRESETS: dict[str, list[str]] = {
+    "copilot": ["copilot", "--acp"],
+    "gemini": ["gemini", "--experimental-acp"],
+    "goose": ["goose", "acp"],
+    "opencode": ["opencode", "acp"],
+    "qwen": ["qwen", "--experimental-acp"],
+}
+"""The commands of agents that are known to speak the protocol, by name."""
+
+
+class AcpAgent:
+    """Any program that speaks the protocol over its standard input and output.
+
+    Parameters:
+    - `name`: under which conversations keep it.
+    - `command`: the program and its arguments. Without it, `name` is one of PRESETS.
+    - `env`: variables for the program, in addition to the few that every agent gets; a value of
+      None passes on the server's own variable, such as a key.
+    - `auth_method`: a method of the agent by which it logs in before a session.
+    - `mcp_servers`: MCP servers, in the form of the protocol.
+    - `models`, `permission_modes`: what a conversation may choose.
+    - `roots`: the directories that conversations may work in.
+    - `limits`: the resources of the machine that one conversation may use.
+
+    Raises ValueError if there is no command.
+    """
+
+    runs_commands = True
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str] | None = None,
+        *,
+        env: Mapping[str, str | None] | None = None,
+        auth_method: str | None = None,
+        mcp_servers: Sequence[Any] = (),
+        models: Sequence[str] = (),
+        permission_modes: Sequence[str] = (),
+        roots: Sequence[Path | str] | None = None,
+        limits: Limits | None = None,
+        max_sessions: int = 64,
+        start_seconds: float = 60.0,
+        grace: float = 3.0,
+    ) -> None:
+        self.name = name
+        self._command = list(command or PRESETS.get(name) or ())
+        if not self._command or isinstance(command, str):
+            raise ValueError(f"{name!r} needs a command: a list of the program and its arguments")
+        self._env = dict(env or {})
+        self._auth_method = auth_method
+        self._mcp_servers = list(mcp_servers)
+        self._roots = roots
+        self._limits = limits
+        self._max_sessions = max_sessions
+        self._start_seconds = start_seconds
+        self._grace = grace
+        self._isolation: Isolation | None = None
+        self._sessions: set[AcpSession] = set()
+        self.capabilities = AgentCapabilities(
+            commands=["session.set_model", "session.set_permission_mode", "session.control"],
+            images=True,
+            models=list(models),
+            permission_modes=list(permission_modes),
+            controls=["context_usage", "models", "commands"],
+        )
+
+    def isolate(self, isolation: Isolation | None) -> None:
+        """Sets the isolation of all processes that start from now on."""
+        self._isolation = isolation
+
+    def exposed_credential(self) -> str | None:
+        """Returns which credentials commands of the agent can read, or None if there are none."""
+        keys = [name for name in self._env if name.endswith(("KEY", "TOKEN", "SECRET"))]
+        if not keys:
+            return None
+        return f"commands of {self.name} can read {', '.join(sorted(keys))} in its environment"
+
+    def unavailable(self) -> str | None:
+        """Returns that the program is not installed, or None."""
+        program = self._command[0]
+        if shutil.which(program, path=self._environment().get("PATH")) is not None:
+            return None
+        return (
+            f"The program {program!r} of the agent {self.name} was not found. Install it, or name "
+            "its path in the command of this agent."
+        )
+
+    async def open(self, start: SessionStart) -> AcpSession:
+        """Starts the program and opens a session. Raises AgentGone if that fails."""
+        why = self.unavailable()
+        if why is not None:
+            raise AgentGone(why)
+        self._sessions = {each for each in self._sessions if each.is_running}
+        if len(self._sessions) >= self._max_sessions:
+            raise AgentsBusy(f"The maximum of {self._max_sessions} sessions is running.")
+        cwd = allowed_directory(start.cwd, start.roots or self._roots)
+        process = await GuardedProcess.start(
+            self._command,
+            cwd=cwd,
+            env=self._environment(),
+            grace=self._grace,
+            lease=start.lease,
+            limits=self._limits,
+            isolation=self._isolation,
+        )
+        hide = [] if self._isolation is None else self._isolation.hide
+        session = AcpSession(self.name, process, start, cwd, hide=hide)
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                await session.begin(
+                    isolation=self._isolation,
+                    auth_method=self._auth_method,
+                    mcp_servers=self._mcp_servers,
+                )
+        except BaseException as error:
+            await session.close()
+            if isinstance(error, TimeoutError):
+                seconds = f"{self._start_seconds:g} seconds"
+                raise AgentGone(f"The agent {self.name} did not start within {seconds}.") from None
+            raise
+        self._sessions.add(session)
+        return session
+
+    def _environment(self) -> dict[str, str]:
+        given = {
+            name: os.environ.get(name) if value is None else value
+            for name, value in self._env.items()
+        }
+        known = {name: value for name, value in given.items() if value is not None}
+        return {**plain_environment(self._isolation), **known}

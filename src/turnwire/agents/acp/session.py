@@ -1,0 +1,380 @@
+"""One session with an ACP agent, which runs under the guard."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from msgspec import UNSET, UnsetType, structs
+
+from turnwire.agents.acp.connection import Connection, RequestFailed
+from turnwire.agents.acp.files import Denied, Files, Terminals
+from turnwire.agents.acp.requests import Requests
+from turnwire.agents.acp.settings import Settings
+from turnwire.agents.local import LocalSession
+from turnwire.agents.process import GuardedProcess
+from turnwire.core import events as ev
+from turnwire.core.answers import in_words
+from turnwire.core.content import Content, FileContent, ImageContent, TextContent
+from turnwire.core.controls import Control, ControlResult
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.dialects import acp
+from turnwire.dialects.acp import content as blocks
+from turnwire.dialects.acp import messages as rpc
+from turnwire.dialects.acp.endings import AUTH_REQUIRED, how_to_log_in
+from turnwire.dialects.acp.results import SessionResult, read_result
+from turnwire.ports import AgentGone, Isolation, SessionStart
+from turnwire.version import __version__
+
+__all__ = ["AcpSession"]
+
+_LEAVE = 2.0  # seconds for an idle agent to exit by itself
+_INVALID, _NO_METHOD, _NOT_FOUND = -32602, -32601, -32002  # error codes of JSON-RPC and ACP
+
+
+class AcpSession(LocalSession):
+    """An agent session. `begin` opens it in the agent."""
+
+    def __init__(
+        self, name: str, process: GuardedProcess, start: SessionStart, cwd: str, *, hide: list[str]
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._process = process
+        self._start_of = start
+        self._cwd = cwd
+        key = uuid4().hex[:12]
+        self._adapter = acp.AcpStreamAdapter(name, key)
+        self._connection = Connection(process, self._heard, self._sent, self._die)
+        self._requests = Requests(self._connection, key)
+        self._settings = Settings(self._connection)
+        self._files = Files(start.roots or [cwd], hide)
+        self._terminals: Terminals | None = None
+        self._may_write = self._may_run = False  # a person has allowed it for the session
+        self._own = count(1)
+        self._key = key
+        self._in_turn = False
+        self._began = 0.0
+
+    @property
+    def native_session_id(self) -> str | None:
+        """Returns the agent's id of this session."""
+        return self._adapter.session_id or None
+
+    @property
+    def is_running(self) -> bool:
+        """Returns whether the process may still run."""
+        return self._process.is_running
+
+    # --- opening ------------------------------------------------------------------------------
+
+    async def begin(
+        self, *, isolation: Isolation | None, auth_method: str | None, mcp_servers: list[Any]
+    ) -> None:
+        """Opens the session in the agent. Raises AgentGone if that fails."""
+        self._connection.listen()
+        self._start(self._watch())
+        is_other_user = isolation is not None and isolation.user is not None
+        self._terminals = Terminals(
+            self._files, self._cwd, self._printed, isolation, self._start_of.lease
+        )
+        # The host must not act for an agent that runs as another user, who may do less.
+        serves = not is_other_user
+        greeting = {
+            "protocolVersion": rpc.PROTOCOL_VERSION,
+            "clientInfo": {"name": "turnwire", "title": "Turnwire", "version": __version__},
+            "clientCapabilities": {
+                "fs": {"readTextFile": serves, "writeTextFile": serves},
+                "terminal": serves,
+                "elicitation": {"form": {}, "url": {}},
+            },
+        }
+        try:
+            await self._connection.request(rpc.Initialize, greeting)
+            if auth_method is not None:
+                await self._connection.request(rpc.Authenticate, {"methodId": auth_method})
+            await self._open(mcp_servers)
+        except RequestFailed as failed:
+            raise AgentGone(self._why(failed)) from failed
+        await self._settings.choose(model=self._start_of.model, mode=self._start_of.permission_mode)
+
+    async def _open(self, mcp_servers: list[Any]) -> None:
+        opening = {"cwd": self._cwd, "mcpServers": mcp_servers}
+        known = self._start_of.native_session_id
+        able = self._adapter.agent.agent_capabilities
+        if known is not None:
+            again: type[rpc.ResumeSession | rpc.LoadSession] | None = None
+            if "resume" in able.session_capabilities:
+                again = rpc.ResumeSession
+            elif able.load_session:
+                again = rpc.LoadSession
+            try:
+                if again is not None:
+                    result = await self._connection.request(again, {**opening, "sessionId": known})
+                    self._settings.take(read_result(SessionResult, result))
+                    return
+                why = "it cannot resume sessions"
+            except RequestFailed as failed:
+                if failed.error.code == AUTH_REQUIRED:
+                    raise
+                why = failed.error.message
+            data = {"session_id": known, "reason": why}
+            self._say(ev.SystemEvent(*self._whose, "session_not_resumed", _raw(data)))
+        result = await self._connection.request(rpc.NewSession, opening)
+        self._settings.take(read_result(SessionResult, result))
+
+    def _why(self, failed: RequestFailed) -> str:
+        said = failed.error.message.rstrip(".") or "no reason given"
+        if failed.error.code == AUTH_REQUIRED:
+            way = how_to_log_in(self._adapter.agent.auth_methods)
+            return f"The agent {self._name} needs a login: {said}. {way}"
+        return f"The agent {self._name} could not open a session: {said}."
+
+    async def _watch(self) -> None:
+        """Ends the session when the process has ended."""
+        await self._process.silence()
+        await self._process.wait()
+        why = self._process.how_it_ended()
+        self._connection.give_up(why)
+        self._die(why)
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Begins a turn."""
+        self._check_open()
+        can_see = self._adapter.agent.agent_capabilities.prompt_capabilities.image
+        said = [_block(each, can_see=can_see) for each in content]
+        self._prompt([each for each in said if each is not None])
+
+    def _prompt(self, content: list[blocks.AcpContent]) -> None:
+        self._in_turn = True
+        self._began = time.monotonic()
+        self._connection.prompt(rpc.PromptParams(self._adapter.session_id, content))
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """Passes answers on. If the process that asked has ended, they are a prompt."""
+        self._check_open()
+        late = [reply for reply in replies if not self._requests.answer(reply)]
+        if resumed and late and not self._in_turn:
+            answers = [each.answer for each in late if each.decision != "deny"]
+            self._prompt([blocks.TextContent(in_words(answers))])
+
+    async def interrupt(self) -> None:
+        """Asks the agent to stop the turn. Open requests are cancelled, as the protocol demands."""
+        self._check_open()
+        if self._in_turn:
+            self._connection.send(rpc.Cancel({"sessionId": self._adapter.session_id}))
+            self._requests.cancel()
+
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Changes the model or the mode. Reports a refusal as an event."""
+        self._check_open()
+        before = self._settings.current
+        refused = await self._settings.choose(model=model, mode=permission_mode)
+        if refused:
+            wanted = ev.Choice(
+                model if "model" in refused else None,
+                permission_mode if "mode" in refused else None,
+            )
+            stays = ev.Choice(before.model, before.permission_mode)
+            data = _raw(refused)
+            self._say(
+                ev.ChoiceRefused(*self._whose, "choice_refused", data, wanted=wanted, stays=stays)
+            )
+
+    async def control(self, control: Control) -> ControlResult:
+        """Returns the models, the commands or the size of the context."""
+        self._check_open()
+        found = self._settings.control(control)
+        return await super().control(control) if found is None else found
+
+    async def close(self) -> list[EndedProcess]:
+        """Ends the agent, and the commands that were run for it."""
+        self._connection.give_up("This session was closed.")
+        is_idle = not self._in_turn
+        await super().close()
+        ended = [] if self._terminals is None else await self._terminals.close()
+        if is_idle:
+            self._process.hang_up()
+        return [*ended, *await self._process.end(leave=_LEAVE if is_idle else 0.0)]
+
+    # --- lines --------------------------------------------------------------------------------
+
+    @property
+    def _whose(self) -> tuple[str, str, None, None]:
+        return self._name, self._adapter.session_id, None, None
+
+    def _sent(self, line: acp.Line) -> None:
+        self._emit(self._adapter.sent(line))
+
+    def _heard(self, line: acp.Line) -> None:
+        self._emit(self._adapter.feed(line))
+        message = line.message
+        self._settings.hear(message)
+        self._requests.hear(message)
+        match message:
+            case rpc.ReadTextFile():
+                self._serve(message.id, lambda: self._read(message.params))
+            case rpc.WriteTextFile():
+                self._serve(message.id, lambda: self._write(message.params))
+            case rpc.CreateTerminal():
+                self._serve(message.id, lambda: self._run(message.params))
+            case rpc.TerminalOutput() | rpc.WaitForExit() | rpc.KillTerminal():
+                self._serve(message.id, lambda: self._terminal(message))
+            case rpc.ReleaseTerminal():
+                self._serve(message.id, lambda: self._terminal(message))
+            case rpc.RequestPermission() | rpc.CreateElicitation() if not self._in_turn:
+                self._connection.refuse(message.id, _INVALID, "There is no turn to ask in.")
+            case rpc.UnknownMessage(id=number) if not isinstance(number, UnsetType):
+                name = message.original_type
+                self._connection.refuse(number, _NO_METHOD, f"Turnwire has no method {name}.")
+            case _:
+                pass
+
+    def _emit(self, events: list[NormalizedStreamEvent]) -> None:
+        if not events:
+            return
+        for place, event in enumerate(events):
+            if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
+                self._in_turn = False
+                self._requests.turn_ended()
+            elif isinstance(event, ev.ResultSummary):
+                passed = round((time.monotonic() - self._began) * 1000)
+                events[place] = structs.replace(event, duration_ms=passed)
+        self._say(*events)
+
+    # --- what the host does for the agent -----------------------------------------------------
+
+    def _serve(self, number: rpc.RequestId, act: Callable[[], Awaitable[Any]]) -> None:
+        self._start(self._answer(number, act))
+
+    async def _answer(self, number: rpc.RequestId, act: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            result = await act()
+        except Denied as denied:
+            self._connection.refuse(number, _INVALID, str(denied))
+        except FileNotFoundError as missing:
+            self._connection.refuse(number, _NOT_FOUND, f"{missing.filename} does not exist.")
+        except (OSError, ValueError, AgentGone) as failed:
+            self._connection.refuse(number, _INVALID, str(failed))
+        else:
+            self._connection.respond(number, result)
+
+    async def _read(self, params: rpc.ReadParams) -> Any:
+        return {"content": await self._files.read(params)}
+
+    async def _write(self, params: rpc.WriteParams) -> Any:
+        self._files.allowed(params.path)
+        given = {"path": params.path, "content": params.content}
+
+        async def write() -> str:
+            await self._files.write(params)
+            return f"Wrote {params.path}."
+
+        if self._may_write or self._requests.granted:
+            await write()
+        else:
+            rule = "Always allow this agent to write files in this session"
+            if await self._permitted("write_text_file", given, rule, write):
+                self._may_write = True
+        return {}
+
+    async def _run(self, params: rpc.NewTerminal) -> Any:
+        terminals = self._terminals
+        assert terminals is not None
+        made: list[str] = []
+
+        async def run() -> str:
+            made.append(await terminals.create(params))
+            return f"Started in {made[0]}."
+
+        if self._may_run or self._requests.granted:
+            await run()
+        else:
+            command = " ".join([params.command, *(params.args or ())])
+            rule = "Always allow this agent to run commands in this session"
+            given = {"command": command, "cwd": params.cwd or self._cwd}
+            if await self._permitted("terminal", given, rule, run):
+                self._may_run = True
+        return {"terminalId": made[0]}
+
+    async def _permitted(
+        self, tool: str, given: dict[str, Any], rule: str, act: Callable[[], Awaitable[str]]
+    ) -> bool:
+        """Asks a person, then acts. Returns whether the person has allowed it for the session."""
+        if not self._in_turn:
+            raise Denied("It is allowed only during a turn, in which a person can be asked.")
+        call_id = f"{self._key}-own-{next(self._own)}"
+        decision = asyncio.ensure_future(self._requests.decided(call_id))
+        await asyncio.sleep(0)  # the request is open before a person can answer it
+        self._emit(self._adapter.ask(call_id, tool, given, rule))
+        try:
+            reply = await decision
+        finally:
+            decision.cancel()
+        if reply.decision != "allow":
+            self._did(call_id, reply.reason or "The person said no.", is_error=True)
+            raise Denied("The person said no.")
+        try:
+            said = await act()
+        except (Denied, OSError, AgentGone) as failed:
+            self._did(call_id, str(failed), is_error=True)
+            raise
+        self._did(call_id, said, is_error=False)
+        return bool(reply.remember)
+
+    def _did(self, call_id: str, said: str, *, is_error: bool) -> None:
+        if self._in_turn:
+            self._emit(self._adapter.did(call_id, said, is_error=is_error))
+
+    async def _terminal(self, message: Any) -> Any:
+        terminals, terminal_id = self._terminals, message.params.terminal_id
+        assert terminals is not None
+        match message:
+            case rpc.TerminalOutput():
+                return terminals.output(terminal_id)
+            case rpc.WaitForExit():
+                return await terminals.wait(terminal_id)
+            case rpc.KillTerminal():
+                await terminals.kill(terminal_id)
+            case _:
+                await terminals.release(terminal_id)
+        return {}
+
+    def _printed(self, terminal_id: str, text: str) -> None:
+        self._emit(self._adapter.printed(terminal_id, text))
+
+
+def _raw(data: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(data))
+
+
+def _block(content: Content, *, can_see: bool) -> blocks.AcpContent | None:
+    match content:
+        case TextContent(text=text):
+            return blocks.TextContent(text) if text else None
+        case ImageContent(data=str(data)) if can_see:
+            return blocks.ImageContent(data, content.mime_type or "image/png")
+        case ImageContent(url=str(url)):
+            return blocks.ResourceLink(url, url, content.mime_type)
+        case ImageContent():
+            return blocks.TextContent("[An image, which this agent cannot see.]")
+        case FileContent(path=path):
+            link = path if "://" in path else f"file://{path}"
+            return blocks.ResourceLink(link, path, content.mime_type, size=content.size)
+        case _:
+            return blocks.TextContent(f"[{content.original_type}]")

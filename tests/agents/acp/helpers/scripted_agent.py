@@ -1,0 +1,267 @@
+"""A small agent that speaks the Agent Client Protocol. The words of a prompt say what it does.
+
+It is run as a program. The environment changes it: SCRIPTED_STATE names the file of its sessions,
+SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes), SCRIPTED_LOGIN=1 wants a login.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+STATE = Path(os.environ["SCRIPTED_STATE"])
+WITHOUT = os.environ.get("SCRIPTED_WITHOUT", "").split()
+MODES = {
+    "currentModeId": "ask",
+    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+}
+MODELS = [{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]
+MODEL = {"id": "m", "name": "Model", "category": "model", "type": "select", "options": MODELS}
+
+
+class Cancelled(Exception):
+    """The turn is to stop."""
+
+
+class Agent:
+    def __init__(self) -> None:
+        self.numbers = count(1)
+        self.session = ""
+        self.answers: dict[int, queue.Queue[Any]] = {}
+        self.cancelled = threading.Event()
+        self.lock = threading.Lock()
+        self.logged_in = not os.environ.get("SCRIPTED_LOGIN")
+
+    def send(self, **message: Any) -> None:
+        with self.lock:
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            sys.stdout.flush()
+
+    def update(self, update: str, **fields: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": update, **fields}}
+        self.send(method="session/update", params=params)
+
+    def say(self, text: str, kind: str = "agent_message_chunk") -> None:
+        if self.cancelled.is_set():
+            raise Cancelled
+        self.update(kind, content={"type": "text", "text": text})
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Sends a request and waits for its result. An error is returned as it is."""
+        number = next(self.numbers)
+        self.answers[number] = queue.Queue()
+        self.send(id=number, method=method, params={"sessionId": self.session, **params})
+        return self.answers[number].get()
+
+    # --- requests of the host -----------------------------------------------------------------
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "method" not in message:
+                answer = message.get("result", {"error": message.get("error")})
+                self.answers[message["id"]].put(answer)
+            elif message["method"] == "session/cancel":
+                self.cancelled.set()
+            elif message["method"] == "session/prompt":
+                threading.Thread(target=self.turn, args=[message], daemon=True).start()
+            else:
+                self.reply(message)
+
+    def reply(self, message: dict[str, Any]) -> None:
+        params, sessions = message["params"], self.sessions()
+        match message["method"]:
+            case "initialize":
+                able: dict[str, Any] = {"resume": {}} if "resume" not in WITHOUT else {}
+                capabilities = {
+                    "loadSession": "load" not in WITHOUT,
+                    "promptCapabilities": {"image": True},
+                    "sessionCapabilities": able,
+                }
+                method = {"id": "login", "name": "Log in", "description": "Run `scripted login`"}
+                info = {"name": "scripted", "version": "1.0"}
+                result: Any = {"protocolVersion": 1, "agentCapabilities": capabilities}
+                result |= {"authMethods": [method], "agentInfo": info}
+            case "authenticate":
+                self.logged_in = params["methodId"] == "login"
+                result = {}
+            case "session/new" if not self.logged_in:
+                self.error(message, -32000, "Authentication required")
+                return
+            case "session/new":
+                self.session = f"session-{len(sessions) + 1}"
+                self.store({**sessions, self.session: []})
+                result = {"sessionId": self.session, **self.settings()}
+            case "session/load" | "session/resume":
+                if params["sessionId"] not in sessions:
+                    self.error(message, -32002, "There is no such session")
+                    return
+                self.session = params["sessionId"]
+                if message["method"] == "session/load":
+                    for said in sessions[self.session]:
+                        self.update("user_message_chunk", content={"type": "text", "text": said})
+                        self.update("agent_message_chunk", content={"type": "text", "text": "Old."})
+                result = self.settings()
+            case "session/set_mode" if params["modeId"] not in ("ask", "code"):
+                self.error(message, -32602, "There is no such mode")
+                return
+            case _:
+                result = {}
+        self.send(id=message["id"], result=result)
+
+    def error(self, message: dict[str, Any], code: int, said: str) -> None:
+        self.send(id=message["id"], error={"code": code, "message": said})
+
+    def settings(self) -> dict[str, Any]:
+        if "modes" in WITHOUT:
+            return {}
+        return {"modes": MODES, "configOptions": [{**MODEL, "currentValue": "small"}]}
+
+    def sessions(self) -> dict[str, list[str]]:
+        return json.loads(STATE.read_text()) if STATE.exists() else {}
+
+    def store(self, sessions: dict[str, list[str]]) -> None:
+        STATE.write_text(json.dumps(sessions))
+
+    # --- a turn -------------------------------------------------------------------------------
+
+    def turn(self, message: dict[str, Any]) -> None:
+        self.cancelled.clear()
+        words = " ".join(each.get("text", "") for each in message["params"]["prompt"])
+        sessions = self.sessions()
+        sessions[self.session].append(words)
+        self.store(sessions)
+        reason = "end_turn"
+        try:
+            for name, act in ACTS.items():
+                if name in words:
+                    act(self)
+            self.say("Done.")
+        except Cancelled:
+            reason = "cancelled"
+        except RuntimeError as failed:
+            self.error(message, -32603, str(failed))
+            return
+        usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+        self.send(id=message["id"], result={"stopReason": reason, "usage": usage})
+
+    def think(self) -> None:
+        self.say("Hm.", "agent_thought_chunk")
+
+    def count(self) -> None:
+        number = 0
+        while not self.cancelled.wait(0.01):
+            number += 1
+            self.say(f"{number} ")
+        raise Cancelled
+
+    def tool(self) -> None:
+        call = f"call-{next(self.numbers)}-{os.getpid()}"
+        self.update("tool_call", toolCallId=call, title="echo", kind="execute", rawInput={"a": 1})
+        self.update("tool_call_update", toolCallId=call, status="in_progress")
+        done = [{"type": "content", "content": {"type": "text", "text": "said a"}}]
+        self.update("tool_call_update", toolCallId=call, status="completed", content=done)
+
+    def permission(self) -> None:
+        call = f"call-{next(self.numbers)}-{os.getpid()}"
+        self.update("tool_call", toolCallId=call, title="delete", kind="delete", status="pending")
+        options = [
+            {"optionId": "yes", "kind": "allow_once", "name": "Yes"},
+            {"optionId": "ever", "kind": "allow_always", "name": "Always delete"},
+            {"optionId": "no", "kind": "reject_once", "name": "No"},
+        ]
+        wanted = {"toolCallId": call, "rawInput": {"path": "/x"}, "title": "Delete /x"}
+        answer = self.ask("session/request_permission", toolCall=wanted, options=options)
+        if answer["outcome"]["outcome"] == "cancelled":
+            raise Cancelled
+        chosen = answer["outcome"]["optionId"]
+        status = "failed" if chosen == "no" else "completed"
+        self.update("tool_call_update", toolCallId=call, status=status, rawOutput=chosen)
+
+    def question(self) -> None:
+        size = {"type": "string", "title": "Size", "enum": ["small", "large"]}
+        schema = {"type": "object", "properties": {"size": size}}
+        answer = self.ask(
+            "elicitation/create", mode="form", message="Soup?", requestedSchema=schema
+        )
+        if answer["action"] == "cancel":
+            raise Cancelled
+        self.say(f"You said {json.dumps(answer.get('content'))}. ")
+
+    def plan(self) -> None:
+        self.update("plan", entries=[{"content": "Look", "status": "pending", "priority": "low"}])
+
+    def read(self) -> None:
+        self.say(json.dumps(self.ask("fs/read_text_file", path=str(Path.cwd() / "in.txt"), line=2)))
+
+    def outside(self) -> None:
+        self.say(json.dumps(self.ask("fs/read_text_file", path="/etc/hostname")))
+
+    def write(self) -> None:
+        path = str(Path.cwd() / "out.txt")
+        self.say(json.dumps(self.ask("fs/write_text_file", path=path, content="written")))
+
+    def terminal(self) -> None:
+        made = self.ask(
+            "terminal/create", command="sh", args=["-c", "echo out; echo err >&2; exit 3"]
+        )
+        if "error" in made:
+            self.say(json.dumps(made))
+            return
+        terminal = made["terminalId"]
+        call = f"call-{next(self.numbers)}-{os.getpid()}"
+        content = [{"type": "terminal", "terminalId": terminal}]
+        started = {"toolCallId": call, "title": "sh", "status": "in_progress", "content": content}
+        self.update("tool_call", **started)
+        self.say(json.dumps(self.ask("terminal/wait_for_exit", terminalId=terminal)))
+        self.say(json.dumps(self.ask("terminal/output", terminalId=terminal)))
+        self.ask("terminal/release", terminalId=terminal)
+        self.say(json.dumps(self.ask("terminal/output", terminalId=terminal)))
+
+    def sleeper(self) -> None:
+        made = self.ask("terminal/create", command="sleep", args=["1000"])
+        self.say(f"Sleeps in {made['terminalId']}. ")
+        self.count()
+
+    def crash(self) -> None:
+        self.say("I cr")
+        os._exit(7)
+
+    def fail(self) -> None:
+        raise RuntimeError("The model said no.")
+
+    def unknown(self) -> None:
+        self.say(json.dumps(self.ask("_own/thing")))
+        print("noise that is no message", flush=True)
+
+    def commands(self) -> None:
+        self.update("available_commands_update", availableCommands=[{"name": "init"}])
+        self.update("usage_update", used=50, size=200, cost={"amount": 0.5, "currency": "USD"})
+
+
+ACTS = {
+    "think": Agent.think,
+    "count": Agent.count,
+    "tool": Agent.tool,
+    "permission": Agent.permission,
+    "question": Agent.question,
+    "plan": Agent.plan,
+    "read": Agent.read,
+    "outside": Agent.outside,
+    "write": Agent.write,
+    "terminal": Agent.terminal,
+    "sleeper": Agent.sleeper,
+    "crash": Agent.crash,
+    "fail": Agent.fail,
+    "unknown": Agent.unknown,
+    "commands": Agent.commands,
+}
+
+if __name__ == "__main__":
+    Agent().serve()
