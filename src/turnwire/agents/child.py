@@ -107,7 +107,7 @@ class ChildAgent:
             keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
         session = ChildSession(process)
-        own = structs.replace(start, lease=None)  # the guard enforces the lease
+        own = structs.replace(start, lease=None, pieces=[])  # the guard enforces the lease
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(wire.Open(self._target, own, self._options))

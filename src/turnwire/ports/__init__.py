@@ -17,7 +17,9 @@ from turnwire.ports.agent import (
     NativeFork,
     PreparesSessions,
     RunsCommands,
+    SessionPiece,
     SessionStart,
+    StoredSession,
 )
 from turnwire.ports.bus import Bus, Receive
 from turnwire.ports.clock import Clock, Timer
@@ -92,11 +94,13 @@ __all__ = [
     "RequestRow",
     "Reserved",
     "RunsCommands",
+    "SessionPiece",
     "SessionStart",
     "StorageUnavailable",
     "Store",
     "Stored",
     "StoredEntry",
+    "StoredSession",
     "StoredTurn",
     "Ticket",
     "Timer",

@@ -28,7 +28,9 @@ __all__ = [
     "NativeFork",
     "PreparesSessions",
     "RunsCommands",
+    "SessionPiece",
     "SessionStart",
+    "StoredSession",
 ]
 
 
@@ -67,6 +69,18 @@ class NativeFork(Struct, frozen=True, omit_defaults=True):
     turn_uuid: str | None = None  # of a turn with only a prompt so far; follows those messages
 
 
+class SessionPiece(Struct, frozen=True):
+    """A piece of an agent's own record of its session, which the store keeps with the conversation.
+
+    Only the agent knows its content. From all pieces of a session, in their order, the agent can
+    continue the session on another node.
+    """
+
+    session_id: str  # the agent's own id of the session
+    name: str  # what it is a part of
+    data: bytes
+
+
 class SessionStart(Struct, frozen=True, omit_defaults=True):
     """The parameters of an agent session to open."""
 
@@ -87,6 +101,7 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     roots: list[str] | None = None
     # Every process of the session must end before the lease does. None: there are no other owners.
     lease: Lease | None = None
+    pieces: list[SessionPiece] = []  # of the resumed or forked session, as the store keeps them
 
 
 class AgentGone(TurnwireError):
@@ -198,6 +213,29 @@ class ForgetsSessions(Protocol):
         unknown or still in use by another conversation; then only preparations for it are deleted.
         A missing record is no error. Raises OSError or another exception if something could not be
         deleted.
+        """
+
+
+@runtime_checkable
+class StoredSession(Protocol):
+    """A session of an agent that keeps records of its sessions on this machine."""
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether it hands over its record in pieces.
+
+        Otherwise only the machine with the record can continue the session.
+        """
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether `take_pieces` has something to return."""
+
+    async def take_pieces(self) -> list[SessionPiece]:
+        """Returns the pieces since the last call, in order, each once.
+
+        When an event is yielded, the pieces about it are ready: the engine takes them and commits
+        them with the event. The engine also takes the last ones after `close`.
         """
 
 

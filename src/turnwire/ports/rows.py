@@ -11,7 +11,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message
 from turnwire.core.partials import BlockName
 from turnwire.core.status import OpenRequest, Outcome, TurnEnd
-from turnwire.ports.agent import NativeFork
+from turnwire.ports.agent import NativeFork, SessionPiece
 
 __all__ = [
     "AuditRow",
@@ -53,6 +53,7 @@ class NewConversation(Struct, frozen=True, omit_defaults=True):
     native_session_id: str | None = None  # the agent's session that it continues
     forked_at: int | None = None  # the last entry that it shares with its parent
     native_from: NativeFork | None = None  # where its own session begins, until it has one
+    node: str | None = None  # the only node that can run its agent; None: every node
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):
@@ -74,6 +75,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     forked_at: int | None = None  # the last entry that it shares with its parent
     native_from: NativeFork | None = None  # where its own session begins, until it has one
     owns_session: bool = False  # the agent began its session for this conversation
+    node: str | None = None  # the only node that can run its agent; None: every node
     owner: str | None = None  # the process that claimed it last, until it releases it
     # Milliseconds since 1970, by the caller's clock: the end of its lease or of its owner's node's,
     # whichever is later. Only valid with an owner.
@@ -142,6 +144,8 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     is_news: bool = True  # sets `updated_at` to `at`; otherwise unchanged
     # Blocks that are finished or discarded: their partials are deleted.
     ended_blocks: list[BlockName] = []
+    # Pieces of the agent's own record, about what happened in this step and before.
+    pieces: list[SessionPiece] = []
 
 
 class Reserved(Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from turnwire.core.partials import Partial
+from turnwire.ports.agent import SessionPiece
 from turnwire.ports.rows import (
     AuditRow,
     BlobRow,
@@ -92,9 +93,19 @@ class Store(Protocol):
         """Creates a fork with the entries of `new.parent_id` up to `new.forked_at`, atomically.
 
         The entries keep their numbers, turns and times, as do ended requests. References to blobs
-        are recorded. Receipts and open items are not copied, and no cost counts again. Raises
-        Conflict if the id exists already, or if the entries do not match the new state.
+        are recorded. Receipts and open items are not copied, and no cost counts again. The pieces
+        of the agent's session in `new.native_from` are copied. Raises Conflict if the id exists
+        already, or if the entries do not match the new state.
         """
+
+    async def session_pieces(self, conversation_id: str, session_id: str) -> list[SessionPiece]:
+        """Returns the pieces of one of the agent's sessions, in the order of their commits."""
+
+    async def forget_pieces(self, claim: Claim, *, keep: str) -> None:
+        """Deletes the pieces of all sessions but `keep`. Raises Fenced."""
+
+    async def pin(self, claim: Claim, node: str) -> None:
+        """Makes a node the only one that can run the conversation's agent. Raises Fenced."""
 
     async def users_of_session(self, native_session_id: str) -> list[str]:
         """Returns the conversations whose agent continues this session, or will begin with it."""

@@ -43,7 +43,7 @@ def _shape(columns: str, order: str) -> TableShape:
 # A claim of the original is void in the copy: the fences of the copy are higher.
 CONVERSATION = _shape(
     "conversation_id agent user title cwd native_session_id options archived parent_id forked_at"
-    " native_from owns_session created_at updated_at head fence unsettled state_json",
+    " native_from owns_session node created_at updated_at head fence unsettled state_json",
     "conversation_id",
 )
 # Everything else that belongs to a conversation.
@@ -76,6 +76,7 @@ OF_CONVERSATION = {
         "place start",
     ),
     "blob_uses": _shape("conversation_id blob_id", "blob_id"),
+    "session_pieces": _shape("number conversation_id session_id name data", "number"),
     "set_aside": _shape("conversation_id place at content", "at place content"),
 }
 # What belongs to no conversation, or outlives it.

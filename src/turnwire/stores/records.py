@@ -81,6 +81,7 @@ CONVERSATION: Kinds = {
     "forked_at": int,
     "native_from": bytes,
     "owns_session": int,
+    "node": text,
 }
 ENTRY: Kinds = {"sequence_num": int, "message_json": bytes, "turn_id": int, "trace_id": text}
 TURN: Kinds = {"turn_id": int, "trace_id": text, "ended_at": text, "end_json": bytes}
@@ -138,6 +139,7 @@ def conversation_of(row: Any) -> ConversationRow:
         forked_at=row[15],
         native_from=native_from,
         owns_session=bool(row[17]),
+        node=row[18],
         owner=row[13],
         lease_until=row[14],
         damage=damage,

@@ -17,6 +17,7 @@ from turnwire.testing.store_checks.fork import FORK_CHECKS
 from turnwire.testing.store_checks.log import LOG_CHECKS
 from turnwire.testing.store_checks.nodes import NODE_CHECKS
 from turnwire.testing.store_checks.partials import PARTIAL_CHECKS
+from turnwire.testing.store_checks.pieces import PIECE_CHECKS
 from turnwire.testing.store_checks.recovery import RECOVERY_CHECKS
 from turnwire.testing.store_checks.requests import REQUEST_CHECKS
 from turnwire.testing.store_checks.search import SEARCH_CHECKS
@@ -41,6 +42,7 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
     *USAGE_CHECKS,
     *FORK_CHECKS,
     *PARTIAL_CHECKS,
+    *PIECE_CHECKS,
     *ACCESS_CHECKS,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -30,7 +31,12 @@ from turnwire.agents.claude.options.types import FOR_ANYONE, FOR_OWNER, NARROWIN
 from turnwire.agents.claude.options.validation import Registry, thinking_limit
 from turnwire.agents.claude.process.installation import environment, find_cli, missing
 from turnwire.agents.claude.process.private_file import private_file
-from turnwire.agents.claude.process.sdk_compat import QUERY, patient
+from turnwire.agents.claude.process.sdk_compat import (
+    QUERY,
+    can_mirror,
+    patient,
+    rejects_mirror,
+)
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
 from turnwire.crash_points import CrashPoint, reach
@@ -51,14 +57,23 @@ if TYPE_CHECKING:
     from turnwire.agents.claude.questions.deferred_note import Deferred
     from turnwire.agents.claude.session import ClaudeSession
     from turnwire.agents.claude.sessions.forking import ForkPoint
+    from turnwire.agents.claude.sessions.mirror import Mirror
+    from turnwire.agents.claude.sessions.restore import Unpacked
 
 __all__ = ["ClaudeAgent"]
+
+_log = logging.getLogger("turnwire.claude")
+_NO_MIRROR = (
+    "This Claude Code does not repeat what it writes into its own files. So its sessions can only be"
+    " continued on the machine that they were begun on."
+)
 
 # Modules that only a session needs. They are imported late, because importing them is slow.
 _FOR_SESSIONS = (
     "claude_agent_sdk",
     QUERY,
     "turnwire.agents.claude.sessions.forking",
+    "turnwire.agents.claude.sessions.restore",
     "turnwire.agents.claude.process.model_proxy",
     "turnwire.agents.claude.session",
 )
@@ -158,6 +173,7 @@ class ClaudeAgent:
         self._running: set[GuardedProcess] = set()
         self._starting = 0
         self._isolation: Isolation | None = None
+        self._mirrors: bool | None = None  # known after the first session was opened
 
     def isolate(self, isolation: Isolation | None) -> None:
         """Sets the isolation that every later process is started in."""
@@ -201,11 +217,12 @@ class ClaudeAgent:
         given = self._options.cwd
         cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
         fork = start.fork if start.native_session_id is None else None
+        stored = await self._restore(start, fork)
         try:
             at = None if fork is None else await self._fork_point(fork, start.conversation_id)
-            return await self._begin(sdk, cli, cwd, start, at)
+            return await self._begin_mirrored(sdk, cli, cwd, start, at, stored)
         except SessionNotFound:
-            session = await self._begin(
+            session = await self._begin_mirrored(
                 sdk, cli, cwd, structs.replace(start, native_session_id=None)
             )
             session.tell_forgotten(start.native_session_id or (fork.session_id if fork else ""))
@@ -244,8 +261,67 @@ class ClaudeAgent:
         except OSError as error:
             raise AgentGone(f"Claude's record of this session cannot be used: {error}") from error
 
+    async def _restore(self, start: SessionStart, fork: NativeFork | None) -> Unpacked:
+        """Writes the files of the session that is resumed or forked, if this machine lacks them."""
+        from turnwire.agents.claude.sessions.history import config_dir
+        from turnwire.agents.claude.sessions.restore import Unpacked, restore_session
+
+        session_id = start.native_session_id if fork is None else fork.session_id
+        if session_id is None:
+            return Unpacked()
+        user = None if self._isolation is None else self._isolation.user
+        return await restore_session(
+            config_dir(self._environment()), session_id, start.pieces, user
+        )
+
+    async def _mirror(
+        self, start: SessionStart, fork: ForkPoint | None, stored: Unpacked
+    ) -> Mirror | None:
+        """Returns the mirror of the next process; None if the program has none."""
+        from turnwire.agents.claude.sessions.history import config_dir
+        from turnwire.agents.claude.sessions.restore import Unpacked, begin_mirror
+
+        if self._mirrors is None:
+            self._mirrors = can_mirror()
+        if not self._mirrors:
+            return None
+        config = config_dir(self._environment())
+        if fork is None:
+            return await begin_mirror(config, start.native_session_id, stored)
+        # The program repeats a session that it forks itself, but not a copy.
+        copied = fork.session_id if fork.message is None else None
+        return await begin_mirror(config, copied, Unpacked())
+
+    async def _begin_mirrored(
+        self,
+        sdk: Any,
+        cli: str,
+        cwd: str,
+        start: SessionStart,
+        fork: ForkPoint | None = None,
+        stored: Unpacked | None = None,
+    ) -> ClaudeSession:
+        """Starts the program, and starts it again without a mirror if it does not know the flag."""
+        from turnwire.agents.claude.sessions.restore import Unpacked
+
+        stored = stored or Unpacked()
+        try:
+            return await self._begin(sdk, cli, cwd, start, fork, stored)
+        except AgentGone as gone:
+            if not (self._mirrors and rejects_mirror(gone.message)):
+                raise
+            self._mirrors = False
+            _log.warning("%s", _NO_MIRROR)
+            return await self._begin(sdk, cli, cwd, start, fork, stored)
+
     async def _begin(
-        self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
+        self,
+        sdk: Any,
+        cli: str,
+        cwd: str,
+        start: SessionStart,
+        fork: ForkPoint | None,
+        stored: Unpacked,
     ) -> ClaudeSession:
         from turnwire.agents.claude.process.session_opening import Opening
         from turnwire.agents.claude.session import ClaudeSession
@@ -254,10 +330,13 @@ class ClaudeAgent:
         self._registry.check_bounds(chosen, start.roots)
         options = own_options(self._options, start, self._bounds, fork, self._denied)
         servers = self._registry.servers(chosen, AgentGone)
+        deferred = await self._deferred(start.native_session_id)  # may add a line to the file
+        mirror = await self._mirror(start, fork, stored)
         opening = Opening(
-            start=start,
+            start=structs.replace(start, pieces=[]),
             hold=self._hold,
-            deferred=await self._deferred(start.native_session_id),
+            deferred=deferred,
+            mirror=mirror,
             names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,
@@ -269,7 +348,10 @@ class ClaudeAgent:
             most_thinking=thinking_limit(self._options),
         )
         session = ClaudeSession(opening)
-        launch = program_options(options, cli, session.ask, session.hooks.registered(), servers)
+        launch = program_options(
+            *(options, cli, session.ask, session.hooks.registered(), servers),
+            is_mirrored=mirror is not None,
+        )
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(

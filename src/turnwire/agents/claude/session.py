@@ -38,7 +38,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects import claude
 from turnwire.dialects.claude import control, messages, system
 from turnwire.errors import BadLine
-from turnwire.ports import AgentGone
+from turnwire.ports import AgentGone, SessionPiece
 
 __all__ = ["ClaudeSession"]
 
@@ -94,6 +94,22 @@ class ClaudeSession(LocalSession):
     def native_session_id(self) -> str | None:
         """Claude Code's own id of this session, or None if it is not known yet."""
         return self._adapter.session_id or self._opening.start.native_session_id
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the session's record is handed over in pieces."""
+        return self._opening.mirror is not None
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether pieces of the session's record wait to be taken."""
+        mirror = self._opening.mirror
+        return mirror is not None and mirror.has_pieces
+
+    async def take_pieces(self) -> list[SessionPiece]:
+        """Returns the pieces of the session's record since the last call."""
+        mirror = self._opening.mirror
+        return [] if mirror is None else await mirror.take()
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         """Runs as the PreToolUse hook of a tool that asks a person."""
@@ -263,6 +279,9 @@ class ClaudeSession(LocalSession):
                 self._servers.take(request_id, server, said)
             ):
                 return []  # handled by a server of this process
+            case messages.TranscriptMirror() as lines if self._opening.mirror is not None:
+                self._opening.mirror.hear(lines)
+                return []  # for the store, not for people
             case system.SessionStateChanged(state="idle") if self._turn.prompt is not None:
                 return []  # sent before the program read the prompt
             case message:

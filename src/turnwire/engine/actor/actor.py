@@ -44,6 +44,7 @@ from turnwire.ports import (
     Fenced,
     Lease,
     Receipt,
+    SessionPiece,
     SessionStart,
     StorageUnavailable,
     Store,
@@ -112,6 +113,8 @@ class Actor:
         self._holds = False  # budget may be reserved for its turn
         self._choosing = 0  # choices that the agent may not know yet
         self._native_session_id = row.native_session_id
+        self._pieces: list[SessionPiece] = []  # of the agent's session, not committed yet
+        self._has_old_pieces = False  # the store may have pieces of earlier sessions
         self._spoken_in: str | None = None  # the agent's session that sent the latest batch
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -445,6 +448,7 @@ class Actor:
             *(self.claim, steps.state, kept, iso(now), receipt, changed, happened, settles),
             is_news=steps.is_news,
             ended_blocks=self._saving.ended() if happened else [],
+            pieces=[*self._pieces],
         )
 
     async def _write_once(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
@@ -453,12 +457,14 @@ class Actor:
         commit = self._commit(steps, now, receipt, happened=False)
         await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
-        self._native_session_id = commit.native_session_id or self._native_session_id
+        self._is_committed(commit)
 
     async def _write(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
         """Commits a step that cannot be refused: retries until the store accepts it."""
         has_changed = steps.writes or steps.state != self.state
-        if not (has_changed or receipt is not None or self._saving.ended()):
+        # The last pieces of a session that has ended belong to no other step.
+        has_last_pieces = self._pieces and not self._runner.has_session
+        if not (has_changed or receipt is not None or self._saving.ended() or has_last_pieces):
             return
 
         async def write() -> Commit:
@@ -470,7 +476,19 @@ class Actor:
 
         commit = await self._with_retries(write)
         self._saving.forget(commit.ended_blocks)
-        self._native_session_id = commit.native_session_id or self._native_session_id
+        self._is_committed(commit)
+        if self._has_old_pieces and self._native_session_id is not None:
+            keep = self._native_session_id
+            await self._with_retries(lambda: self._store.forget_pieces(self.claim, keep=keep))
+            self._has_old_pieces = False
+
+    def _is_committed(self, commit: Commit) -> None:
+        """Notes what a commit has written of the agent's session."""
+        del self._pieces[: len(commit.pieces)]
+        if commit.native_session_id is not None:
+            is_another = self._native_session_id is not None or self.row.native_from is not None
+            self._has_old_pieces = self._has_old_pieces or is_another
+            self._native_session_id = commit.native_session_id
 
     async def _with_retries(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Retries until the store is available. Raises StorageUnavailable at shutdown."""
@@ -585,6 +603,21 @@ class Actor:
             mcp_off=self.state.mcp_off,
             lease=self.lease,
         )
+
+    async def pieces(self) -> list[SessionPiece]:
+        """Returns the stored pieces of the session that the agent resumes, or begins a fork with."""
+        name, native_from = self._native_session_id, self.row.native_from
+        if name is None and native_from is not None:
+            name = native_from.session_id
+        if name is None:
+            return []
+        return await self._with_retries(
+            lambda: self._store.session_pieces(self.row.conversation_id, name)
+        )
+
+    def keep(self, pieces: list[SessionPiece]) -> None:
+        """Takes pieces of the agent's session, which the next commit writes."""
+        self._pieces += pieces
 
     async def allowance(self) -> Allowance:
         """Returns what an agent without a turn may spend. Reserves nothing."""

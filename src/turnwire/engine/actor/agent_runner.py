@@ -100,6 +100,16 @@ class AgentRunner:
         """The agent's own id of its session."""
         return self._current.session.native_session_id if self._current else None
 
+    @property
+    def has_session(self) -> bool:
+        """Whether a session is open, or is ending."""
+        return self._current is not None
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether only this machine can continue the open session."""
+        return self._current is not None and self._current.stays_here
+
     def tell(self, command: e.Command) -> None:
         """Queues a command. A closed runner only keeps it, for `has_unsent`."""
         if isinstance(command, e.StopAgent) and not self._is_closed:
@@ -239,7 +249,8 @@ class AgentRunner:
         if self._current is None:
             allowed = allowed or await self._conversation.allowance()
             start = self._conversation.session_start()
-            start = structs.replace(start, max_budget_usd=allowed.left)
+            pieces = await self._conversation.pieces()
+            start = structs.replace(start, max_budget_usd=allowed.left, pieces=pieces)
             session = await open_session(self._agent, start, self._slot, self._roots)
             process = self._new_id()[:8]
             self._current = OpenAgent(

@@ -27,8 +27,10 @@ from turnwire.ports import (
     AgentsBusy,
     AgentSession,
     Lease,
+    SessionPiece,
     SessionStart,
     StorageUnavailable,
+    StoredSession,
 )
 
 __all__ = ["AgentConversation", "OpenAgent", "broken", "open_session", "refusal_of"]
@@ -36,6 +38,7 @@ __all__ = ["AgentConversation", "OpenAgent", "broken", "open_session", "refusal_
 _log = logging.getLogger("turnwire")
 _CONTROL_SECONDS = 90.0  # timeout of a control
 _CLOSE_SECONDS = 60.0  # timeout of a close; agents with a process take at most half of it
+_LAST_SECONDS = 1.0  # maximum wait for the last events of a closed session
 _LONG = 1_000_000  # characters of a block that counts as long
 _WAIT_FOR_LONG = 1.0  # seconds to wait for the commit of a long block
 
@@ -51,6 +54,12 @@ class AgentConversation(Protocol):
 
     async def reserve(self, before: Allowance | None) -> Allowance:
         """Reserves what the next turn may spend. `before` is the allowance of the open session."""
+
+    async def pieces(self) -> list[SessionPiece]:
+        """Returns the pieces of the agent's session that the store keeps."""
+
+    def keep(self, pieces: list[SessionPiece]) -> None:
+        """Takes pieces of the agent's session, which the next commit writes."""
 
     def post(self, item: list[NormalizedStreamEvent]) -> None:
         """Takes a batch of events."""
@@ -112,6 +121,8 @@ class OpenAgent:
         """
         self.session = session
         self.allowed = allowed
+        stored: object = session
+        self._stored = stored if isinstance(stored, StoredSession) else None
         # The agent was idle before its prompt, and has sent no event since.
         self.has_unheard_prompt = False
         self.asked = BackgroundTasks()  # controls and stops that the agent has not answered
@@ -121,6 +132,11 @@ class OpenAgent:
         self._lost = lost
         self._closing: asyncio.Task[list[EndedProcess]] | None = None
         self._reader = asyncio.create_task(self._read())
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether only this machine can continue the session."""
+        return self._stored is not None and not self._stored.is_mirrored
 
     @property
     def is_closing(self) -> bool:
@@ -180,6 +196,7 @@ class OpenAgent:
         try:
             async for batch in self.session.events():
                 self.has_unheard_prompt = False
+                await self._keep_pieces()  # before the events: both are committed together
                 bad = rules.first_bad(batch)
                 if bad is not None:  # the events before it are valid
                     self._conversation.post(self._names.heard(batch[: bad[0]]))
@@ -197,6 +214,10 @@ class OpenAgent:
             message = broken(error)
         if not self.is_closing:
             self._lost(message)
+
+    async def _keep_pieces(self) -> None:
+        if self._stored is not None and self._stored.has_pieces:
+            self._conversation.keep(await self._stored.take_pieces())
 
     async def _control(self, control: Control) -> ControlResult | Refused:
         try:
@@ -224,6 +245,9 @@ class OpenAgent:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 processes = await self.session.close()
             reach(CrashPoint.CLOSED)
+            if self._stored is not None:
+                await asyncio.wait([self._reader], timeout=_LAST_SECONDS)
+                await self._keep_pieces()
             return processes
         except Exception:
             _log.exception("An agent could not be closed.")

@@ -18,7 +18,7 @@ __all__ = [
 
 _TABLES = (
     *("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses"),
-    *("set_aside", "partials", "reservations"),
+    *("set_aside", "partials", "reservations", "session_pieces"),
 )
 _KNOWN = "(SELECT 1 FROM conversations AS c WHERE c.conversation_id = t.conversation_id)"
 _HAS_LOG = "(SELECT 1 FROM messages AS m WHERE m.conversation_id = t.conversation_id)"
@@ -123,6 +123,9 @@ SELECT "user", CAST(sum(bytes) AS bigint), CAST(sum(conversations) AS bigint) FR
     UNION ALL
     SELECT c."user", octet_length(message_json) + coalesce(octet_length(metadata_json), 0), 0
     FROM messages JOIN conversations AS c USING (conversation_id)
+    UNION ALL
+    SELECT c."user", octet_length(data), 0
+    FROM session_pieces JOIN conversations AS c USING (conversation_id)
     UNION ALL
     SELECT "user", octet_length(data), 0 FROM blobs
     UNION ALL

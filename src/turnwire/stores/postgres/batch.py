@@ -61,6 +61,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "blob_uses": ("blob_id text",),
     "settles": (),
     "ended_blocks": ("message_id text", "block_index bigint"),
+    "pieces": ("session_id text", "name text", "data bytea"),
 }
 
 # Commits that the store refuses: their places.
@@ -182,6 +183,12 @@ _WRITES = {
         AND p.block_index = n.block_index
         AND p.conversation_id = ANY(ARRAY(
             SELECT conversation_id FROM new_ended_blocks JOIN asked USING (place)))
+    """,
+    # Sorted, so that the numbers of a conversation's pieces have their order.
+    "pieces": """
+    INSERT INTO session_pieces (conversation_id, session_id, name, data)
+    SELECT m.conversation_id, session_id, name, data
+    FROM new_pieces JOIN moved m USING (place) ORDER BY nth
     """,
 }
 # Items of the same statement are closed by what is written for them, not twice.

@@ -41,8 +41,8 @@ ON CONFLICT ("user", part) DO UPDATE SET bytes = s.bytes + excluded.bytes,
 _ADD_CONVERSATION = """
 INSERT INTO conversations (conversation_id, agent, "user", title, cwd, options, parent_id,
     forked_at, native_session_id, native_from, native_from_session, created_at, updated_at, head,
-    unsettled, state_json)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15)
+    unsettled, state_json, node)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)
 ON CONFLICT DO NOTHING RETURNING true
 """
 _OPEN_REQUEST = """
@@ -105,6 +105,7 @@ async def add_row(db: DatabaseConnection, new: NewConversation, state: Conversat
         state.head,
         is_unsettled(state),
         state_json,
+        stored_text(new.node),
     )
     if not added:
         raise Conflict(f"The conversation {name} already exists.")
@@ -126,6 +127,7 @@ async def change_conversation(db: DatabaseConnection, conversation_id: str, arch
 
 SIZE_OF_LOG = """
 SELECT coalesce(sum(octet_length(message_json) + coalesce(octet_length(metadata_json), 0)), 0)
+    + (SELECT coalesce(sum(octet_length(data)), 0) FROM session_pieces WHERE conversation_id = $1)
 FROM messages WHERE conversation_id = $1
 """
 # Blobs that the conversation used, or that were uploaded for it. A commit that begins to use one of
@@ -150,6 +152,7 @@ RETURNING "user", octet_length(data)
 _TABLES = (
     *("search", "search_long", "search_progress", "messages", "turns", "inbox_items", "requests"),
     *("receipts", "blob_uses", "partials", "reservations", "connection_sessions", "set_aside"),
+    "session_pieces",
 )
 
 

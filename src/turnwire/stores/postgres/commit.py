@@ -85,6 +85,9 @@ class CommitRows:
             self._add("settles")
         for message_id, index in commit.ended_blocks:
             self._add("ended_blocks", clean(message_id), index)
+        for piece in commit.pieces:
+            self._add("pieces", clean(piece.session_id), clean(piece.name), piece.data)
+            self.bytes += len(piece.data)
         self.audits = len(self.rows.get("audit", ()))
         if self.audits > MOST_ROWS:
             raise Conflict(f"A commit cannot have more than {MOST_ROWS} rows of the audit trail.")

@@ -16,6 +16,7 @@ from turnwire.stores.entry_row import json_of_entry
 from turnwire.stores.new_conversation import open_turns
 from turnwire.stores.postgres.changes import add_audit, add_row, add_stored
 from turnwire.stores.postgres.connection import DatabaseConnection
+from turnwire.stores.postgres.pieces import copy_pieces
 from turnwire.stores.postgres.text import readable, storable, stored_size, stored_text
 from turnwire.stores.records import request_of, state_of, turn_of
 
@@ -199,6 +200,8 @@ async def fork_conversation(
         raise Conflict(f"The log ends at {head}. It cannot be forked at {at}.", head=head)
     name = await add_row(db, new, new.state)
     size = await _copy_entries(db, parent, name, clean(new.conversation_id), at)
+    if new.native_from is not None:
+        size += await copy_pieces(db, name, parent, new.native_from.session_id)
     if new.user is not None:
         await add_stored(db, stored_text(new.user), size, 0)
     await db.execute(_TURNS, name, parent, at)

@@ -31,6 +31,7 @@ from turnwire.ports import (
     Receipt,
     RequestRow,
     Reserved,
+    SessionPiece,
     StorageUnavailable,
     Stored,
     StoredEntry,
@@ -50,6 +51,7 @@ from turnwire.stores.postgres import (
     forking,
     nodes,
     partials,
+    pieces,
     queries,
     search,
     shares,
@@ -374,6 +376,17 @@ class PostgresStore:
 
     async def partials(self, conversation_id: str) -> list[Partial]:
         return await self._reader.read(lambda db: partials.find_partials(db, conversation_id))
+
+    async def session_pieces(self, conversation_id: str, session_id: str) -> list[SessionPiece]:
+        return await self._reader.read(
+            lambda db: pieces.find_pieces(db, conversation_id, session_id)
+        )
+
+    async def forget_pieces(self, claim: Claim, *, keep: str) -> None:
+        await self._call(claim.conversation_id, lambda db: pieces.forget_pieces(db, claim, keep))
+
+    async def pin(self, claim: Claim, node: str) -> None:
+        await self._call(claim.conversation_id, lambda db: pieces.pin(db, claim, node))
 
     async def entries(
         self,

@@ -43,6 +43,9 @@ SELECT "user", -1, sum(bytes)::bigint, sum(conversations)::bigint FROM (
     SELECT c."user", octet_length(message_json) + coalesce(octet_length(metadata_json), 0), 0
     FROM messages JOIN conversations AS c USING (conversation_id)
     UNION ALL
+    SELECT c."user", octet_length(data), 0
+    FROM session_pieces JOIN conversations AS c USING (conversation_id)
+    UNION ALL
     SELECT "user", octet_length(data), 0 FROM blobs
 ) AS x WHERE "user" IS NOT NULL GROUP BY "user"
 """
@@ -196,7 +199,7 @@ class PostgresTables:
                 await self._db.execute("DELETE FROM spent")
                 await self._db.execute(_COUNT_STORED)
                 await self._db.execute(_COUNT_SPENT)
-                for table in ("messages", "ledger"):
+                for table in ("messages", "ledger", "session_pieces"):
                     await self._db.execute(
                         f"SELECT setval(pg_get_serial_sequence('{table}', 'number'),"
                         f" (SELECT max(number) FROM {table})) WHERE EXISTS (SELECT 1 FROM {table})"

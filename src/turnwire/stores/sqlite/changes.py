@@ -59,9 +59,9 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
     conversation_id = clean(new.conversation_id)
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options, parent_id,"
-        " forked_at, native_session_id, native_from, created_at, updated_at, head, unsettled,"
-        " state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        " forked_at, native_session_id, native_from, node, created_at, updated_at, head,"
+        " unsettled, state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
@@ -73,6 +73,7 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
             new.forked_at,
             clean(new.native_session_id),
             None if new.native_from is None else json_text(new.native_from),
+            clean(new.node),
             new.created_at,
             new.created_at,
             state.head,

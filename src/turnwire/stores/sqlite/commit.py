@@ -36,6 +36,7 @@ from turnwire.stores.commit_rows import (
 )
 from turnwire.stores.entry_row import LongEntry, json_of_entry
 from turnwire.stores.sqlite.partials import DELETE_PARTIALS
+from turnwire.stores.sqlite.pieces import ADD_PIECE, piece_row
 from turnwire.stores.sqlite.shares import SETTLE
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.words import indexed, text_of
@@ -154,6 +155,8 @@ class CommitJob(Job[None]):
         for message_id, index in commit.ended_blocks:
             named = (self._conversation_id, clean(message_id), index)
             self._others.append((DELETE_PARTIALS, named))
+        for piece in commit.pieces:
+            self._others.append((ADD_PIECE, piece_row(self._conversation_id, piece)))
         before = check_numbers(state, [row[1] for _, row, _ in self._entries])
         self._move: Row = (
             state.head,

@@ -16,6 +16,7 @@ from turnwire.stores.commit_rows import audit_row
 from turnwire.stores.new_conversation import open_turns
 from turnwire.stores.sqlite.changes import add_row
 from turnwire.stores.sqlite.commit import ADD_AUDIT
+from turnwire.stores.sqlite.pieces import COPY_PIECES
 
 __all__ = ["find_fork_place", "fork_conversation"]
 
@@ -215,6 +216,8 @@ def fork_conversation(db: apsw.Cursor, new: NewConversation, by: str | None) -> 
         db.execute(sql, (name, parent, at))
     for sql in (_WORDS, _BLOB_USES):
         db.execute(sql, (name,))
+    if new.native_from is not None:
+        db.execute(COPY_PIECES, (name, parent, clean(new.native_from.session_id)))
     place = {"from": new.parent_id, "at_sequence": at}
     db.execute(ADD_AUDIT, audit_row(new.created_at, "forked", name, by, None, place))
     place = {"to": new.conversation_id, "at_sequence": at}

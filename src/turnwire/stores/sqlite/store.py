@@ -29,6 +29,7 @@ from turnwire.ports import (
     Receipt,
     RequestRow,
     Reserved,
+    SessionPiece,
     Stored,
     StoredEntry,
     StoredTurn,
@@ -47,6 +48,7 @@ from turnwire.stores.sqlite import (
     forking,
     nodes,
     partials,
+    pieces,
     rows,
     shares,
 )
@@ -251,6 +253,17 @@ class SqliteStore:
 
     async def partials(self, conversation_id: str) -> list[Partial]:
         return await self._reader.read(lambda db: partials.find_partials(db, conversation_id))
+
+    async def session_pieces(self, conversation_id: str, session_id: str) -> list[SessionPiece]:
+        return await self._reader.read(
+            lambda db: pieces.find_pieces(db, conversation_id, session_id)
+        )
+
+    async def forget_pieces(self, claim: Claim, *, keep: str) -> None:
+        await self._writer.call(lambda db: pieces.forget_pieces(db, claim, keep))
+
+    async def pin(self, claim: Claim, node: str) -> None:
+        await self._writer.call(lambda db: pieces.pin(db, claim, node))
 
     async def entries(
         self,

@@ -13,7 +13,7 @@ from turnwire.agents.claude.extensions.servers import McpServer, ToolServer
 from turnwire.agents.claude.options.types import ClaudeOptions
 from turnwire.agents.claude.options.validation import narrowed, read_options
 from turnwire.agents.claude.process.installation import how_to_install
-from turnwire.agents.claude.process.sdk_compat import command_of
+from turnwire.agents.claude.process.sdk_compat import MIRROR, command_of
 from turnwire.agents.claude.questions.question_tools import GATED, SERVER, SERVER_CONFIG
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
@@ -209,8 +209,13 @@ def program_options(
     question_hook: Any,
     hooks: Mapping[str, Sequence[Registered]] | None = None,
     servers: Mapping[str, McpServer] | None = None,
+    *,
+    is_mirrored: bool = False,
 ) -> ProgramOptions:
-    """Returns the options for the client, and a matching command line for the program."""
+    """Returns the options for the client, and a matching command line for the program.
+
+    `is_mirrored`: the program repeats on its output what it writes into its transcripts.
+    """
     from claude_agent_sdk import HookMatcher
 
     matchers = {
@@ -240,9 +245,8 @@ def program_options(
         SERVER: SERVER_CONFIG,
     }
     is_secret = any(each.get("type") != "sdk" for each in configs.values())
-    return ProgramOptions(
-        client, _command(flags), msgspec.json.encode({"mcpServers": configs}), is_secret
-    )
+    command = [*_command(flags), *([MIRROR] if is_mirrored else [])]
+    return ProgramOptions(client, command, msgspec.json.encode({"mcpServers": configs}), is_secret)
 
 
 def _without_instance(config: Any) -> Any:

@@ -6,15 +6,29 @@ raised, `tests/test_compat.py` shows which names are missing.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["QUERY", "USED", "command_of", "drop_log_of_ends", "patient", "send_control_request"]
+__all__ = [
+    "MIRROR",
+    "QUERY",
+    "USED",
+    "can_mirror",
+    "command_of",
+    "drop_log_of_ends",
+    "patient",
+    "rejects_mirror",
+    "send_control_request",
+]
 
 QUERY = "claude_agent_sdk._internal.query"  # slow to import
 _TRANSPORT = "claude_agent_sdk._internal.transport.subprocess_cli"
+
+# An undocumented flag of the program: it repeats the lines of its transcripts on its output.
+MIRROR = "--session-mirror"
 
 # The undocumented names that are called, read or set, by module and class.
 USED = {
@@ -50,6 +64,20 @@ def command_of(options: Any) -> list[str]:
     transport = import_module(_TRANSPORT).SubprocessCLITransport
     command: list[str] = transport(prompt="", options=options)._build_command()
     return command
+
+
+def can_mirror() -> bool:
+    """Returns whether this version of the SDK, and so its own program, knows the flag MIRROR."""
+    try:
+        transport = import_module(_TRANSPORT).SubprocessCLITransport
+        return f'"{MIRROR}"' in inspect.getsource(transport._build_command)
+    except (ImportError, AttributeError, OSError, TypeError):
+        return False
+
+
+def rejects_mirror(said: str) -> bool:
+    """Returns whether a program has ended because it does not know the flag MIRROR."""
+    return "unknown option" in said and MIRROR in said
 
 
 class _Ends(logging.Filter):

@@ -10,6 +10,7 @@ from turnwire.agents.claude.extensions.hooks import Hook
 from turnwire.agents.claude.extensions.tools import Tool
 from turnwire.agents.claude.options.bounds import Bounds
 from turnwire.agents.claude.questions.deferred_note import Deferred
+from turnwire.agents.claude.sessions.mirror import Mirror
 from turnwire.ports import SessionStart
 
 __all__ = ["Opening"]
@@ -30,3 +31,4 @@ class Opening(Struct, frozen=True, kw_only=True):
     models: Sequence[str]  # that a person may choose
     bounds: Bounds
     most_thinking: int | None
+    mirror: Mirror | None = None  # None: the program does not repeat what it writes
