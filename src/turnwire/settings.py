@@ -59,6 +59,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     # Other nodes: processes that share the store.
     bus: str = ""  # how they are reached, as a URL; empty: by the store's own host; `off`: not
     node: str = ""  # the name of this node; empty: the name of the machine
+    # The files of agents. `shared`: all nodes have them at the same paths. `pinned`: only the node
+    # that a conversation was created on.
+    placement: Literal["shared", "pinned"] = "shared"
     # The listening address.
     host: str = "127.0.0.1"  # the address to listen on
     port: int = 7410  # 0: any free port

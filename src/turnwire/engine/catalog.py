@@ -36,8 +36,15 @@ class Conversations:
     """The conversations of one store. None of these operations starts an agent."""
 
     def __init__(
-        self, store: Store, agents: KnownAgents, clock: Clock, new_id: Callable[[], str]
+        self,
+        store: Store,
+        agents: KnownAgents,
+        clock: Clock,
+        new_id: Callable[[], str],
+        forgets: Callable[[str, str, str | None], None],
     ) -> None:
+        """`forgets` is called with the agent, the conversation and the session that is deleted."""
+        self._forgets = forgets
         self._store = store
         self._agents = agents
         self._clock = clock
@@ -122,14 +129,22 @@ class Conversations:
         if session is not None:
             others = {*await self._store.users_of_session(session)} - {conversation_id}
             session = None if others else session
+        self._forgets(row.agent, conversation_id, session)
         if agent is None and session is not None:
             return f"The agent {row.agent} does not exist here. Its session {session} may be left."
+        return await self.forget_session(row.agent, conversation_id, session)
+
+    async def forget_session(
+        self, agent_name: str, conversation_id: str, session: str | None
+    ) -> str | None:
+        """Removes the agent's own record of a session here. Returns what is left, and why."""
+        agent = self._agents.get(agent_name)
         if not isinstance(agent, ForgetsSessions):
             return None
         try:
             await agent.forget(conversation_id, session)
         except Exception as failure:  # a defect of an agent must not stop the deletion
-            return f"The agent {row.agent} could not remove its session {session}: {failure}"
+            return f"The agent {agent_name} could not remove its session {session}: {failure}"
         return None
 
 

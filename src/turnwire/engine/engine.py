@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from turnwire.background import BackgroundTasks
 from turnwire.core.conversation import inputs as i
@@ -43,6 +43,7 @@ from turnwire.engine.nodes.forwarding import AskHere, NotOwner, OwnerSilent
 from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.owned_conversations import Draining, OwnedConversations
 from turnwire.engine.ownership.owners import has_died, inbox_of
+from turnwire.engine.ownership.placement import check_pinned_here, inbox_of_node, node_in
 from turnwire.engine.ownership.recovery import Recovery
 from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
@@ -64,6 +65,7 @@ from turnwire.ports import (
 
 __all__ = ["Engine"]
 
+_FORGOTTEN = "session_forgotten"  # the name of the news that a conversation was deleted
 _PAUSE = 0.1  # seconds until the owner of a conversation is looked for again
 
 
@@ -103,7 +105,9 @@ class Engine:
         self._more_load = load or dict
         inbox = self.new_id()[:16]
         self._agents = KnownAgents(agents)
-        self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
+        self._conversations = Conversations(
+            store, self._agents, self.clock, self.new_id, self._tell_forgotten
+        )
         self._background = BackgroundTasks()
         budget, period = self.settings.budget_usd_per_user, self.settings.budget_period
         self._budgets = UserBudgets(store, self.clock, budget, period)
@@ -131,6 +135,7 @@ class Engine:
             self._revive,
             self._claimed,
             self._left,
+            may_be_pinned=self.settings.placement == "pinned" or self.settings.has_several_machines,
         )
         self._recovery = Recovery(
             store,
@@ -169,6 +174,7 @@ class Engine:
                 changed=self._changed,
                 take=self._recovery.take,
             )
+            self.cluster.mailbox.on(_FORGOTTEN, self._forget_session)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -224,6 +230,7 @@ class Engine:
         ended: Callable[[Actor], None],
         partials: list[Partial],
     ) -> Actor:
+        check_pinned_here(row, self._node.name)
         return Actor(
             row,
             claim,
@@ -241,6 +248,7 @@ class Engine:
             roots=self.settings.roots,
             partials=partials,
             save_every=round(self.settings.save_every * 1000),
+            node=self._node.name if self.settings.has_several_machines else None,
         )
 
     def _committed(self, conversation_id: str, user: str | None, head: int) -> None:
@@ -257,6 +265,15 @@ class Engine:
     def _left(self, row: ConversationRow) -> None:
         if self.cluster is not None:
             self._background.run(self.cluster.handover.give(row))
+
+    def _tell_forgotten(self, agent: str, conversation_id: str, session: str | None) -> None:
+        """Tells the other nodes to remove the agent's record of a session, too."""
+        if self.cluster is not None:
+            self.cluster.mailbox.announce(_FORGOTTEN, [agent, conversation_id, session])
+
+    def _forget_session(self, told: list[Any]) -> None:
+        agent, conversation_id, session = told
+        self._background.run(self._conversations.forget_session(agent, conversation_id, session))
 
     def _attach(self, channel: Channel, row: ConversationRow, *protocols: str) -> bool:
         return self.cluster is not None and self.cluster.attach(channel, row, *protocols)
@@ -293,6 +310,8 @@ class Engine:
             permission_mode,
             native_session_id=native_session_id,
         )
+        if self.settings.placement == "pinned":
+            wish = structs.replace(wish, node=self._node.name)
         row = await self._conversations.begin(wish, options, rules or self.settings.options)
         return Talk(self, row)
 
@@ -502,6 +521,13 @@ class Engine:
             except Owned as owned:
                 owner = inbox_of(owned.data.get("owner"))
                 if owner is None or time.monotonic() > until:
+                    raise
+            except Refused as refused:
+                node = node_in(refused)
+                if node is None or time.monotonic() > until:
+                    raise
+                owner = await inbox_of_node(self.store, node, self.clock.now())
+                if owner is None:
                     raise
             except NotOwner:
                 owner = None

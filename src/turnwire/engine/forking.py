@@ -78,6 +78,7 @@ def fork_of(
         parent_id=row.conversation_id,
         forked_at=place.sequence,
         native_from=_native(row, place, said_in),
+        node=row.node,
     )
 
 

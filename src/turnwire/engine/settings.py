@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from turnwire.core.conversation.budget import BudgetPeriod
@@ -17,6 +19,11 @@ class EngineSettings(Struct, frozen=True):
     agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
     lease: float = 10.0  # seconds until another process may take over a conversation
     node: str | None = None  # the name of this process among others; None: of the machine
+    # Where the files of agents are. `shared`: every node has the same directories. `pinned`: a
+    # conversation stays on the node that it was created on.
+    placement: Literal["shared", "pinned"] = "shared"
+    # The nodes run on several machines. A session that cannot be moved then pins its conversation.
+    has_several_machines: bool = False
     # Other nodes share the store: the start does not wait for the recovery after a crash.
     recover_in_background: bool = False
     recheck: float = 2.0  # seconds between reads of what other processes have written

@@ -366,6 +366,8 @@ def _engine_settings(settings: Settings, roots: list[Path]) -> EngineSettings:
         options=rules,
         agent_idle=settings.agent_idle,
         node=settings.node or None,
+        placement=settings.placement,
+        has_several_machines=bool(settings.store),
         recover_in_background=bool(settings.store),  # which other servers may share
         max_frame_bytes=settings.max_frame_bytes,
         heartbeat_seconds=settings.heartbeat_seconds,

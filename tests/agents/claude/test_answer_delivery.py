@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -192,8 +191,7 @@ async def the_turn_is_stopped_before_it_has_it_and_the_next_prompt_says_it(
 
 async def claude_has_forgotten_that_it_asked(it: Stage, number: int) -> None:
     await asks(it, number)
-    shutil.rmtree(it.home)
-    it.home.mkdir()
+    it.forget_sessions()
     await check_delivery(it, number)
     assert deliveries(it, number) == ["prompt"]
 

@@ -65,7 +65,7 @@ async def test_the_claude_agent_passes_the_checks_of_the_agent_port(tmp_path: Pa
 async def test_an_idle_or_closed_session_is_resumed_and_a_missing_one_begins_again(
     tmp_path: Path,
 ) -> None:
-    async with stage(tmp_path, "Hello.", "I remember.", "Still.", "Who?", idle=0.2) as it:
+    async with stage(tmp_path, "Hello.", "I know.", "Still.", "Yes.", "Who?", idle=0.2) as it:
         await it.says("my name is Ann")
         assert not await asyncio.to_thread(wait_until_gone, list(programs())), "it was idle"
         end = await it.says("who am I?")
@@ -79,6 +79,11 @@ async def test_an_idle_or_closed_session_is_resumed_and_a_missing_one_begins_aga
         await it.stop()
         for record in it.home.rglob("projects/*/*.jsonl"):
             record.unlink()
+        await it.start_again()
+        await it.says("who am I?")
+        assert "my name is Ann" in str(it.api.requests[-1].messages), "the store has the session"
+        await it.stop()
+        it.forget_sessions()
         await it.start_again()
         end = await it.says("who am I?")
         assert not end.is_error

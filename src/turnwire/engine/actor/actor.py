@@ -92,8 +92,12 @@ class Actor:
         roots: Sequence[str] | None = None,
         partials: list[Partial],
         save_every: int,
+        node: str | None = None,
     ) -> None:
         """`partials`: partials that the last owner had saved before it died.
+
+        `node`: this node, to which a session that cannot be moved pins the conversation. None: such
+        a session can be continued by every node.
 
         `save_every`: milliseconds between two saves of partials; 0 means that none are saved.
         """
@@ -114,6 +118,7 @@ class Actor:
         self._choosing = 0  # choices that the agent may not know yet
         self._native_session_id = row.native_session_id
         self._pieces: list[SessionPiece] = []  # of the agent's session, not committed yet
+        self._pins_to = node
         self._has_old_pieces = False  # the store may have pieces of earlier sessions
         self._spoken_in: str | None = None  # the agent's session that sent the latest batch
         self._inbox: deque[_Item] = deque()
@@ -481,6 +486,10 @@ class Actor:
             keep = self._native_session_id
             await self._with_retries(lambda: self._store.forget_pieces(self.claim, keep=keep))
             self._has_old_pieces = False
+        node = self._pins_to
+        if node is not None and self._native_session_id is not None and self._runner.stays_here:
+            await self._with_retries(lambda: self._store.pin(self.claim, node))
+            self._pins_to = None
 
     def _is_committed(self, commit: Commit) -> None:
         """Notes what a commit has written of the agent's session."""

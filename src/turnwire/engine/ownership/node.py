@@ -41,7 +41,7 @@ class Node:
         self.has_joined = False
         self._store = store
         self._clock = clock
-        self._name = name or host_name()
+        self.name = name or host_name()
         self._agents = agents
         self._load = load
         self._incarnation = 1
@@ -51,7 +51,7 @@ class Node:
         now = self._clock.now()
         row = NodeRow(
             self.owner,
-            self._name,
+            self.name,
             self.inbox,
             self._agents(),
             {"turnwire": __version__},

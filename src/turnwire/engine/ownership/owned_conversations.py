@@ -26,6 +26,7 @@ from turnwire.engine.fanout.remote_follow import catch_up
 from turnwire.engine.ownership.claims import Claims
 from turnwire.engine.ownership.drain import Drain
 from turnwire.engine.ownership.node import Node
+from turnwire.engine.ownership.placement import check_pinned_here
 from turnwire.ports import (
     Claim,
     Clock,
@@ -89,12 +90,16 @@ class OwnedConversations:
         revive: Revive,
         claimed: Callable[[str], None],
         left: Callable[[ConversationRow], None],
+        *,
+        may_be_pinned: bool = False,
     ) -> None:
         """`claimed` is called with each conversation that this process begins to run.
 
         `left` is called with each conversation that was released with work left in it, because
-        this process is about to stop.
+        this process is about to stop. `may_be_pinned`: some conversations can only be run by
+        another node.
         """
+        self._may_be_pinned = may_be_pinned
         self._claimed = claimed
         self._left = left
         self.alive: dict[str, Actor] = {}
@@ -226,6 +231,8 @@ class OwnedConversations:
     async def _take_over(self, conversation_id: str) -> Actor:
         if not self._node.has_joined:
             await self.join()
+        if self._may_be_pinned:
+            await self._check_pinned_here(conversation_id)
         claim = await self._claims.take(conversation_id)
         lease = self._lease
         try:
@@ -260,6 +267,12 @@ class OwnedConversations:
         self._claimed(conversation_id)
         actor.recover()
         return actor
+
+    async def _check_pinned_here(self, conversation_id: str) -> None:
+        """Raises Refused without a claim, unless a dead node has left work to be ended."""
+        row = await self._store.conversation(conversation_id)
+        if row is not None and not needs_recovery(row.state):
+            check_pinned_here(row, self._node.name)
 
     async def _saved_partials(self, row: ConversationRow) -> list[Partial]:
         """Returns the partials that the last owner had saved. An idle conversation has none."""

@@ -184,7 +184,9 @@ class Recovery:
     async def _fire(self, conversation_id: str, request_ids: list[str]) -> None:
         if conversation_id in self._damaged:
             return
-        with suppress(Owned, Refused):  # another process was faster
+        with suppress(
+            Owned, Refused
+        ):  # another process was faster, or the node of the agent does it
             try:
                 actor = await self._ownership.activate(conversation_id)
             except Damaged as damaged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from tests.agents.claude.helpers.log_checks import check_log, check_said, check_
 from tests.agents.claude.helpers.program_traffic import Tapped, Wire
 from tests.agents.helpers.processes import wait_until_gone
 from tests.engine.helpers.watcher import Watcher
+from tests.stores.helpers.sql import rows_of
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.core.content import Content
@@ -168,6 +170,12 @@ class Stage:
             refused=[str(data["tool_use_id"]) for data in self.news("question_refused")],
         )
         assert not programs(), "no process is left"
+
+    def forget_sessions(self) -> None:
+        """Removes all records of Claude's sessions: its own files, and the pieces in the store."""
+        shutil.rmtree(self.home)
+        self.home.mkdir()
+        rows_of(self.place / "turnwire.db", "DELETE FROM session_pieces")
 
     # --- actions of tests ---------------------------------------------------------------------
 
