@@ -46,6 +46,16 @@ def test_this_sdk_has_every_name_that_is_used(place: str) -> None:
     assert gone(cls, sdk_compat.USED[place]) == [], "gone from this version of claude-agent-sdk"
 
 
+def test_this_sdk_knows_the_flag_that_mirrors_sessions() -> None:
+    gone = "gone from this version of claude-agent-sdk: sessions cannot move to another node"
+    assert sdk_compat.can_mirror(), gone
+
+
+def test_a_program_that_does_not_know_the_flag_is_recognized() -> None:
+    assert sdk_compat.rejects_mirror(f"It said last: error: unknown option '{sdk_compat.MIRROR}'")
+    assert not sdk_compat.rejects_mirror("It said last: error: unknown option '--other'")
+
+
 def test_a_missing_name_is_reported() -> None:
     class Changed(uvicorn_compat.WebSocketsSansIOProtocol):
         pass
