@@ -522,13 +522,6 @@ class Engine:
                 owner = inbox_of(owned.data.get("owner"))
                 if owner is None or time.monotonic() > until:
                     raise
-            except Refused as refused:
-                node = node_in(refused)
-                if node is None or time.monotonic() > until:
-                    raise
-                owner = await inbox_of_node(self.store, node, self.clock.now())
-                if owner is None:
-                    raise
             except NotOwner:
                 owner = None
                 await asyncio.sleep(_PAUSE)
@@ -536,6 +529,13 @@ class Engine:
                 if self._ownership.is_stopping or time.monotonic() > until:
                     raise
                 owner = await self._other_node(conversation_id)
+                if owner is None:
+                    raise
+            except Refused as refused:
+                node = node_in(refused)
+                if node is None or time.monotonic() > until:
+                    raise
+                owner = await inbox_of_node(self.store, node, self.clock.now())
                 if owner is None:
                     raise
             except OwnerSilent:
