@@ -11,6 +11,7 @@ import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from secrets import token_hex
 from typing import Any
 
@@ -24,8 +25,11 @@ SCHEMES = ("postgresql", "postgres")
 
 _PART_BYTES = 5900  # 7,868 as base64; the rest of the 7,999 is for the numbers
 _MOST_PARTIAL = 256  # messages that are not complete yet
+_ONE = (
+    "SELECT pg_notify($1, $2)"  # most writes are one short message; arrays cost half as much again
+)
 # In the order of the arrays, in one transaction, with one answer.
-_NOTIFY = "SELECT count(pg_notify(channel, payload)) FROM unnest($1::text[], $2::text[]) AS m(channel, payload)"
+_MANY = "SELECT count(pg_notify(channel, payload)) FROM unnest($1::text[], $2::text[]) AS m(channel, payload)"
 # A notification needs a transaction id, but there is nothing to wait for on the disk.
 _SETTINGS = {
     "application_name": "turnwire bus",
@@ -83,9 +87,8 @@ class PostgresBus(ServerBus):
         return await asyncpg.connect(self._address.url, timeout=5.0, server_settings=_SETTINGS)
 
     def channel(self, inbox: str | None) -> str:
-        """Returns the channel of a node, or of all. The name has at most 63 bytes in PostgreSQL."""
-        name = f"{self._cluster}/{'all' if inbox is None else f'node/{inbox}'}"
-        return f"turnwire_{hashlib.blake2b(name.encode(), digest_size=16).hexdigest()}"
+        """Returns the channel of a node, or of all."""
+        return _channel(self._cluster, inbox)
 
     # --- parts ----------------------------------------------------------------------------------
 
@@ -132,6 +135,13 @@ class PostgresBus(ServerBus):
             self._dropped["incomplete"] += 1
 
 
+@lru_cache(maxsize=1024)
+def _channel(cluster: str, inbox: str | None) -> str:
+    """Returns the name of a channel. PostgreSQL allows 63 bytes."""
+    name = f"{cluster}/{'all' if inbox is None else f'node/{inbox}'}"
+    return f"turnwire_{hashlib.blake2b(name.encode(), digest_size=16).hexdigest()}"
+
+
 class _Partial:
     """A message of which only the first parts have come. Parts come in order."""
 
@@ -157,7 +167,8 @@ class _PostgresLink:
         self._bus = bus
         self._connection = connection
         self._ended = asyncio.Event()
-        self._notify: Any = None
+        self._one: Any = None
+        self._many: Any = None
         connection.add_termination_listener(lambda _: self._ended.set())
 
     async def listen(self, inbox: str, heard: Callable[[str], None]) -> None:
@@ -168,15 +179,19 @@ class _PostgresLink:
             await self._connection.add_listener(channel, notified)
 
     async def write(self, messages: list[Outgoing]) -> None:
-        if self._notify is None:
-            self._notify = await self._connection.prepare(_NOTIFY)
+        if self._many is None:
+            self._one = await self._connection.prepare(_ONE)
+            self._many = await self._connection.prepare(_MANY)
         channels: list[str] = []
         payloads: list[str] = []
         for inbox, data in messages:
             parts = self._bus.parts(data)
             channels += [self._bus.channel(inbox)] * len(parts)
             payloads += parts
-        await self._notify.fetchval(channels, payloads)
+        if len(payloads) == 1:
+            await self._one.fetchval(channels[0], payloads[0])
+        else:
+            await self._many.fetchval(channels, payloads)
 
     async def lost(self) -> None:
         await self._ended.wait()
