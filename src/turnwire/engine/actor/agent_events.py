@@ -157,12 +157,16 @@ class AgentEvents:
         unsent: bool = False,
         choosing: bool = False,
     ) -> None:
+        kind = type(event)
+        # An id costs as much as a good part of a step, so it is made only where it may be used.
+        begins = kind is ev.TurnStarted or self._is_recording
+        asks = bool(entries) or kind is ev.PermissionRequested or kind is ev.QuestionAsked
         heard = i.AgentSaid(
             at=at,
             event=event,
             entries=entries,
-            trace_id=self._new_id(),
-            inbox_item_id=None if self._is_recording else self._new_id(),
+            trace_id=self._new_id() if begins else "",
+            inbox_item_id=self._new_id() if asks and not self._is_recording else None,
             last=is_last,
             unsent=unsent,
             choosing=choosing,
@@ -171,7 +175,7 @@ class AgentEvents:
         before = len(steps.happened)
         steps.add(heard, self._channel)
         # The figures come before the end of the turn, so that a projector can send both together.
-        place = before if isinstance(event, ev.ResultSummary) else len(steps.happened)
+        place = before if kind is ev.ResultSummary else len(steps.happened)
         steps.happened[place:place] = self._channel.stream([event], steps.state, now)
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
