@@ -40,8 +40,9 @@ from turnwire.engine.fanout.followers import V2, Following
 from turnwire.engine.fanout.presence import Connections
 from turnwire.engine.nodes.cluster import Cluster
 from turnwire.engine.nodes.forwarding import AskHere, NotOwner, OwnerSilent
+from turnwire.engine.ownership.claims import CannotClaim
 from turnwire.engine.ownership.node import Node
-from turnwire.engine.ownership.owned_conversations import Draining, OwnedConversations
+from turnwire.engine.ownership.owned_conversations import OwnedConversations
 from turnwire.engine.ownership.owners import has_died, inbox_of
 from turnwire.engine.ownership.placement import check_pinned_here, inbox_of_node, node_in
 from turnwire.engine.ownership.recovery import Recovery
@@ -512,21 +513,23 @@ class Engine:
         owner = None
         if conversation_id not in self.alive:
             owner = self.cluster.owner_of(conversation_id)
+        silent: set[str] = set()  # owners that did not answer
         until = time.monotonic() + 2 * self.settings.lease  # by then a dead owner has lost it
         while True:
             try:
                 if owner is None:
                     return await self._ask_here(conversation_id, asked, digest, accepted)
-                return await self.cluster.ask(owner, conversation_id, asked, digest, accepted)
+                command = (conversation_id, asked, digest, accepted)
+                return await self.cluster.ask(owner, *command, was_silent=owner in silent)
             except Owned as owned:
-                owner = inbox_of(owned.data.get("owner"))
+                owner = self.cluster.note_owner(owned.data.get("owner"))
                 if owner is None or time.monotonic() > until:
                     raise
             except NotOwner:
                 owner = None
                 await asyncio.sleep(_PAUSE)
-            except Draining:
-                if self._ownership.is_stopping or time.monotonic() > until:
+            except CannotClaim:
+                if time.monotonic() > until:
                     raise
                 owner = await self._other_node(conversation_id)
                 if owner is None:
@@ -542,6 +545,8 @@ class Engine:
                 if asked.client_message_id is None:  # it cannot be told whether it was carried out
                     said = "The node that runs the conversation does not answer."
                     raise Refused("STORAGE_UNAVAILABLE", said) from None
+                if owner is not None:
+                    silent.add(owner)
                 owner = None
 
     async def _other_node(self, conversation_id: str) -> str | None:
@@ -552,7 +557,7 @@ class Engine:
         owner = inbox_of(row.owner)
         if owner is not None and owner != self.cluster.mailbox.inbox and not has_died(row.owner):
             return owner
-        return await self.cluster.handover.other_for(row.agent)
+        return await self.cluster.handover.other_for(row)
 
     async def _ask_here(
         self,

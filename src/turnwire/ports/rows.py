@@ -114,7 +114,8 @@ class NodeRow(Struct, frozen=True, omit_defaults=True):
     node: str  # its readable name
     inbox: str  # its address on the bus
     agents: list[str] = []  # the agents that it can run
-    versions: dict[str, str] = {}  # `turnwire`, and the `schema` of its store
+    # `turnwire`, the `schema` of its store, and `state`: the highest level of states it can run.
+    versions: dict[str, str] = {}
     started_at: str = ""
     lease_until: int = 0  # milliseconds since 1970, by the caller's clock
     renewals: int = 0  # of its lease; a live node makes more of them

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from turnwire.core.conversation.state import Conversation
+from turnwire.core.conversation.state import STATE_LEVEL, Conversation
 from turnwire.core.message_codec import decode_message
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.ports import (
@@ -39,6 +39,7 @@ __all__ = [
     "entry_of",
     "hit_of",
     "inbox_item_of",
+    "level_of",
     "native_of",
     "node_of",
     "request_of",
@@ -113,6 +114,18 @@ HIT: Kinds = {
 }
 
 
+class _Level(msgspec.Struct):
+    level: int = 0
+
+
+def level_of(state_json: str | bytes) -> int:
+    """Returns the level of a stored state, also of one that this version cannot read."""
+    try:
+        return msgspec.json.decode(state_json, type=_Level).level
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+        return 0
+
+
 def conversation_of(row: Any) -> ConversationRow:
     """Decodes a row of `find_conversations`. A row that cannot be read has `damage` set."""
     damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
@@ -122,6 +135,8 @@ def conversation_of(row: Any) -> ConversationRow:
         native_from = native_of(row[16]) if row[16] is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
         damage = str(error)
+        if level_of(row[5]) > STATE_LEVEL:
+            damage = "a newer Turnwire has written it, so update this one"
     return ConversationRow(
         conversation_id=row[0],
         agent=row[1],

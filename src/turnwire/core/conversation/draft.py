@@ -22,7 +22,15 @@ from turnwire.core.conversation.effects import (
     SetTimer,
     Tell,
 )
-from turnwire.core.conversation.state import Conversation, Phase, Reply, Turn, Waiting, status_of
+from turnwire.core.conversation.state import (
+    STATE_LEVEL,
+    Conversation,
+    Phase,
+    Reply,
+    Turn,
+    Waiting,
+    status_of,
+)
 from turnwire.core.conversation.transitions import TRANSITIONS, Cause
 from turnwire.core.entries import event_entry
 from turnwire.core.message import EventName, Message, meta_of, run_id
@@ -120,6 +128,7 @@ class Draft:
             self.overdue,
             self.closed_turns,
             self.init_digest,
+            STATE_LEVEL,
         )
 
     def _kept_traces(self) -> dict[int, str]:

@@ -22,6 +22,7 @@ from turnwire.core.status import (
 from turnwire.core.usage import Usage
 
 __all__ = [
+    "STATE_LEVEL",
     "Conversation",
     "DeadlinePolicy",
     "OpenTool",
@@ -38,6 +39,11 @@ __all__ = [
     "spent_by",
     "status_of",
 ]
+
+# The level of the states that this version writes. It rises with each field or value of the state
+# that an older version would drop: a node does not run a conversation whose state is of a higher
+# level than its own. See docs/how-to/several-nodes.md.
+STATE_LEVEL = 0
 
 # starting:  handed to the agent, which has not reacted yet
 # running:   the agent works on the turn
@@ -183,6 +189,7 @@ class Conversation(_State, frozen=True):
     overdue: list[str] = []  # requests that keep waiting after their deadline
     closed_turns: dict[str, int | None] = {}  # call id in `closed` -> the turn that made the call
     init_digest: str | None = None  # of the latest SessionInit in the log
+    level: int = 0  # STATE_LEVEL of the version that wrote the state
 
 
 def needs_recovery(c: Conversation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,6 +22,7 @@ from turnwire.ports import Clock, Damaged, StorageUnavailable, Store, Timer, Wir
 
 __all__ = ["Attachments"]
 
+_log = logging.getLogger("turnwire")
 _KEEP = 1_000  # milliseconds between two signs that attachments are still needed
 _SILENT = 3_000  # milliseconds without a sign of the owner, until it counts as unreachable
 _FIRST = 1_000  # milliseconds that the first answer may take
@@ -63,6 +65,11 @@ class _Attachment:
         place = (name, channel.state.conversation_id, sorted(first))
         shared.mailbox.send(owner, m.Attach(shared.mailbox.inbox, *place))
         shared.clock.call_after(_FIRST, self._first_is_due)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the owner was heard of within the last two signs of it."""
+        return self.is_live and self.heard_at >= self._shared.clock.now() - 2 * _KEEP
 
     # --- new followers ------------------------------------------------------------------------
 
@@ -113,11 +120,20 @@ class _Attachment:
         if self._held is not None:
             self._held.append(message)
         else:
-            self._take(message)
+            self._take_or_lose(message)
 
     def is_complete(self, number: int) -> bool:
         """Returns whether the last message of the owner, with this number, has arrived."""
         return not self.is_live or number <= self._number
+
+    def _take_or_lose(self, message: m.Batch | m.Presented) -> None:
+        """Takes a message. One that this version cannot read is made up for by the log."""
+        try:
+            self._take(message)
+        except Exception:
+            _log.exception("A message of the node %s could not be read.", message.sender)
+            self.is_live = False  # so that this node is not asked again at once
+            self.lose()
 
     def _take(self, message: m.Batch | m.Presented) -> None:
         state = _at(self.channel.state, message.at)
@@ -165,7 +181,7 @@ class _Attachment:
         channel.catch_up(state, missed, iso(shared.clock.now()), unpacked)
         held, self._held = self._held or deque(), None
         while held and not self._has_ended():
-            self._take(held.popleft())
+            self._take_or_lose(held.popleft())
 
     def _has_ended(self) -> bool:
         return self._is_over
@@ -230,7 +246,10 @@ class Attachments:
         new_id: Callable[[], str],
         look: Callable[[str], None],
         forget: Callable[[Channel], None],
+        has_died: Callable[[str], bool],
     ) -> None:
+        """`has_died` returns whether the process of an inbox is known to have ended."""
+        self._has_died = has_died
         self._shared = _Shared(mailbox, store, clock, protocols, background, look, forget)
         self._new_id = new_id
         self._by_conversation: dict[str, _Attachment] = {}
@@ -323,7 +342,7 @@ class Attachments:
         before = shared.clock.now() - _SILENT
         by_owner: dict[str, list[str]] = {}
         for attachment in list(self._by_name.values()):
-            if attachment.heard_at < before:
+            if attachment.heard_at < before or self._has_died(attachment.owner):
                 attachment.lose()
             else:
                 attachment.ask_again()

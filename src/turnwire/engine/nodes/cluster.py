@@ -22,6 +22,7 @@ from turnwire.ports import Bus, Clock, ConversationRow, Store, Timer, WireProtoc
 __all__ = ["Cluster"]
 
 _TOGETHER = 50  # milliseconds in which changes are collected into one message
+_MOST_NAMES = 1_000  # of owners that are remembered
 _TIDY = 5_000  # milliseconds between two checks for nodes that were not heard of
 
 
@@ -52,7 +53,10 @@ class Cluster:
         self._clock = clock
         self._channels = channels
         self._report = changed
-        self._forwarding = Forwarding(self.mailbox, clock, background, here, new_id)
+        self._names: dict[str, str] = {}  # of owners that were met, by inbox
+        self._forwarding = Forwarding(
+            self.mailbox, clock, background, here, new_id, self._is_known_dead
+        )
         self.handover = Handover(self.mailbox, store, clock, take)
         self._relays = Relays(self.mailbox, following, protocols, clock, background)
         self._attachments = Attachments(
@@ -64,6 +68,7 @@ class Cluster:
             new_id=new_id,
             look=channels.look,
             forget=channels.forget_this,
+            has_died=self._is_known_dead,
         )
         self._changed: dict[str, str | None] = {}  # conversations of this node, with their users
         self._tidying: Timer | None = None
@@ -94,6 +99,7 @@ class Cluster:
         inbox = inbox_of(row.owner)
         if inbox is None or inbox == self.mailbox.inbox or has_died(row.owner):
             return False
+        self.note_owner(row.owner)
         return self._attachments.begin(channel, inbox, channel.protocols | set(protocols))
 
     def detach(self, conversation_id: str) -> None:
@@ -101,9 +107,25 @@ class Cluster:
         self._attachments.end(conversation_id)
 
     def owner_of(self, conversation_id: str) -> str | None:
-        """Returns the inbox of the node that sends what happens in a conversation."""
+        """Returns the inbox of the node that sends what happens in a conversation.
+
+        Returns None as well if that node was not heard of for a while: its lease may be over.
+        """
         attachment = self._attachments.get(conversation_id)
-        return attachment.owner if attachment is not None and attachment.is_live else None
+        return attachment.owner if attachment is not None and attachment.is_heard else None
+
+    def note_owner(self, owner: object) -> str | None:
+        """Notes the name of an owner, and returns its inbox. Returns None if it has none."""
+        inbox = inbox_of(owner)
+        if inbox is not None:
+            if len(self._names) > _MOST_NAMES:
+                self._names.clear()
+            self._names[inbox] = str(owner)
+        return inbox
+
+    def _is_known_dead(self, inbox: str) -> bool:
+        name = self._names.get(inbox)
+        return name is not None and has_died(name)
 
     def _claimed(self, message: m.Claimed) -> None:
         self._attachments.trust(message.sender)
@@ -123,9 +145,12 @@ class Cluster:
         asked: i.Asked,
         body: bytes,
         accepted: Callable[[Answer], None] | None,
+        *,
+        was_silent: bool = False,
     ) -> Answer:
         """Passes a command on to the owner. Raises Refused, NotOwner, OwnerSilent."""
-        return await self._forwarding.ask(owner, conversation_id, asked, body, accepted)
+        command = (conversation_id, asked, body, accepted)
+        return await self._forwarding.ask(owner, *command, was_silent=was_silent)
 
     async def end(self, owner: str, conversation_id: str, reason: str) -> None:
         """Has the owner end the agent and the turn. Raises NotOwner, OwnerSilent."""

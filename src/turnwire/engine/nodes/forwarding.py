@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +18,7 @@ from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.engine.actor.commands import Answer
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.nodes.mailbox import Mailbox
-from turnwire.engine.ownership.owned_conversations import Draining
+from turnwire.engine.ownership.claims import CannotClaim
 from turnwire.errors import TurnwireError
 from turnwire.ports import Clock, Owned, StorageUnavailable, Timer
 
@@ -26,6 +27,8 @@ __all__ = ["AskHere", "Forwarding", "NotOwner", "OwnerSilent"]
 _log = logging.getLogger("turnwire")
 _AGAIN = 1_000  # milliseconds until a request without an answer is sent again
 _SILENT = 3_000  # milliseconds without a sign of the owner, until it counts as unreachable
+_STILL_SILENT = 500  # the same for an owner that did not answer just before
+_CHECK = 100  # milliseconds between two checks whether the process of the owner has died
 _REMEMBERED = 4_096  # requests whose answer may be asked for again
 
 
@@ -52,12 +55,15 @@ class _Pending:
         owner: str,
         message: m.Ask | m.End,
         accepted: Callable[[Answer], None] | None,
-        heard_at: int,
+        now: int,
+        patience: int,
     ) -> None:
         self.owner = owner
         self.message = message
         self.accepted = accepted
-        self.heard_at = heard_at
+        self.heard_at = now
+        self.sent_at = now
+        self.patience = patience
         self.done: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         self.again: Timer | None = None
 
@@ -72,7 +78,10 @@ class Forwarding:
         background: BackgroundTasks,
         here: AskHere,
         new_id: Callable[[], str],
+        has_died: Callable[[str], bool],
     ) -> None:
+        """`has_died` returns whether the process of an inbox is known to have ended."""
+        self._has_died = has_died
         self._mailbox = mailbox
         self._clock = clock
         self._background = background
@@ -100,15 +109,20 @@ class Forwarding:
         asked: i.Asked,
         body: bytes,
         accepted: Callable[[Answer], None] | None,
+        *,
+        was_silent: bool = False,
     ) -> Answer:
         """Passes a command on, and returns the answer. `body` is a digest of the command.
+
+        `was_silent`: the owner did not answer just before, so it is not waited for that long.
 
         Raises Refused, NotOwner, OwnerSilent.
         """
         kind, data = m.pack_input(asked)
         request = self._new_id()
         message = m.Ask(self._mailbox.inbox, request, conversation_id, kind, data, body)
-        answer = await self._request(owner, message, accepted)
+        patience = _STILL_SILENT if was_silent else _SILENT
+        answer = await self._request(owner, message, accepted, patience)
         assert answer is not None
         return answer
 
@@ -118,26 +132,39 @@ class Forwarding:
         await self._request(owner, message, None)
 
     async def _request(
-        self, owner: str, message: m.Ask | m.End, accepted: Callable[[Answer], None] | None
+        self,
+        owner: str,
+        message: m.Ask | m.End,
+        accepted: Callable[[Answer], None] | None,
+        patience: int = _SILENT,
     ) -> Answer | None:
-        pending = _Pending(owner, message, accepted, self._clock.now())
+        pending = _Pending(owner, message, accepted, self._clock.now(), patience)
         self._pending[message.request] = pending
         try:
-            self._send(pending)
+            self._mailbox.send(owner, message)
+            self._check_later(pending)
             return await pending.done
         finally:
             del self._pending[message.request]
             if pending.again is not None:
                 pending.again()
 
-    def _send(self, pending: _Pending) -> None:
+    def _check_later(self, pending: _Pending) -> None:
+        pending.again = self._clock.call_after(_CHECK, lambda: self._check(pending))
+
+    def _check(self, pending: _Pending) -> None:
+        """Sends a request again after a while. Gives up if the owner is silent or has died."""
         if pending.done.done():
             return
-        if self._clock.now() - pending.heard_at >= _SILENT:
+        now = self._clock.now()
+        is_silent = now - pending.heard_at >= pending.patience
+        if is_silent or self._has_died(pending.owner):
             pending.done.set_exception(OwnerSilent())
             return
-        self._mailbox.send(pending.owner, pending.message)
-        pending.again = self._clock.call_after(_AGAIN, lambda: self._send(pending))
+        if now - pending.sent_at >= _AGAIN:
+            pending.sent_at = now
+            self._mailbox.send(pending.owner, pending.message)
+        self._check_later(pending)
 
     def _working(self, message: m.Working) -> None:
         pending = self._pending.get(message.request)
@@ -159,7 +186,8 @@ class Forwarding:
 
     def _refused(self, message: m.Refusal) -> None:
         data = msgspec.json.decode(message.data)
-        self._fail(message.request, Refused(message.code, message.message, **data))
+        code: Any = message.code if message.code in ERRORS else "INTERNAL_ERROR"
+        self._fail(message.request, Refused(code, message.message, **data))
 
     def _not_here(self, message: m.NotHere) -> None:
         self._fail(message.request, NotOwner())
@@ -201,7 +229,7 @@ class Forwarding:
                 said = "The node that runs this conversation has another version."
                 raise Refused("NOT_SUPPORTED", said)
             await self._here.ask(message.conversation_id, asked, message.body, accepted)
-        except (Owned, Draining):
+        except (Owned, CannotClaim):
             self._reply(message, m.NotHere(here, request))
         except StorageUnavailable as down:
             said = ERRORS[down.code].meaning if down.is_for_operators else down.message
@@ -209,7 +237,7 @@ class Forwarding:
         except TurnwireError as refused:
             code = refused.code if refused.code in ERRORS else "INTERNAL_ERROR"
             data = msgspec.json.encode(refused.data)
-            self._reply(message, m.Refusal(here, request, code, refused.message, data))  # type: ignore[arg-type]
+            self._reply(message, m.Refusal(here, request, code, refused.message, data))
         except Exception:  # without an answer the other node would ask for ever
             _log.exception("A command of the node %s failed.", message.sender)
             said = ERRORS["INTERNAL_ERROR"].meaning

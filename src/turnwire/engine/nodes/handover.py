@@ -28,12 +28,12 @@ class Handover:
         self._turn = 0
         mailbox.handle((m.Take, self._taken))
 
-    async def other_for(self, agent: str) -> str | None:
-        """Returns the inbox of another node that has an agent; each time the next one.
+    async def other_for(self, row: ConversationRow) -> str | None:
+        """Returns the inbox of another node that can run a conversation; each time the next one.
 
         Returns None if there is no such node.
         """
-        able = [node for node in await self.others() if agent in node.agents]
+        able = [node for node in await self.others() if _can_run(node, row)]
         if not able:
             return None
         self._turn += 1
@@ -60,7 +60,7 @@ class Handover:
 
         The message may be lost. The others find the conversation when this node has left them.
         """
-        inbox = await self.other_for(row.agent)
+        inbox = await self.other_for(row)
         if inbox is None:
             return
         if inbox not in self._given:
@@ -72,3 +72,8 @@ class Handover:
 
     def _taken(self, message: m.Take) -> None:
         self._take(message.conversation_ids)
+
+
+def _can_run(node: NodeRow, row: ConversationRow) -> bool:
+    level = node.versions.get("state", "0")
+    return row.agent in node.agents and level.isdecimal() and int(level) >= row.state.level

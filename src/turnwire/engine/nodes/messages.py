@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from turnwire.core.conversation import inputs as i
-from turnwire.core.error_codes import ErrorCode
 
 __all__ = [
     "Announced",
@@ -160,7 +159,7 @@ class Refusal(_Message, frozen=True):
     """The command was refused."""
 
     request: str
-    code: ErrorCode
+    code: str  # an error code; another version may know more of them
     message: str
     data: bytes  # JSON
 
@@ -238,6 +237,7 @@ def decode(data: bytes) -> Message | None:
 
 # --- inputs ---------------------------------------------------------------------------------------
 
+_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 _INPUTS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -259,12 +259,31 @@ def pack_input(asked: i.Asked) -> tuple[str, bytes]:
 
 
 def unpack_input(kind: str, data: bytes) -> i.Asked | None:
-    """Returns an input. Returns None for one that this version cannot read."""
+    """Returns an input. Returns None for one that this version cannot read as a whole.
+
+    A field that this version does not know may change what the person has asked for.
+    """
     known = _INPUTS.get(kind)
     if known is None:
         return None
     try:
         asked: i.Asked = msgspec.json.decode(data, type=known)
+        whole = msgspec.json.encode(asked)
     except msgspec.DecodeError:
         return None
+    # Older versions leave new fields out, and newer ones have fields with defaults.
+    if whole != data and not _is_part(msgspec.json.decode(data), msgspec.json.decode(whole)):
+        return None
     return asked
+
+
+def _is_part(sent: Any, read: Any) -> bool:
+    """Returns whether all that was sent was read. Fields without a value count as left out."""
+    if isinstance(sent, dict) and isinstance(read, dict):
+        return all(
+            value in _NOTHING or (key in read and _is_part(value, read[key]))
+            for key, value in sent.items()
+        )
+    if isinstance(sent, list) and isinstance(read, list):
+        return len(sent) == len(read) and all(map(_is_part, sent, read))
+    return bool(sent == read)

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from turnwire.core.conversation.state import STATE_LEVEL
+from turnwire.core.error_codes import Refused
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.owners import has_died, may_live_here
 from turnwire.ports import Claim, Clock, Damaged, Owned, StorageUnavailable, Store
 
-__all__ = ["Claims"]
+__all__ = ["CannotClaim", "Claims", "Draining", "NewerState"]
+
+
+class CannotClaim(Refused):
+    """This process does not run the conversation. Another one may do so."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("STORAGE_UNAVAILABLE", message)
+
+
+class Draining(CannotClaim):
+    """This process is about to stop, and claims no more conversations."""
+
+    def __init__(self) -> None:
+        super().__init__("The server is stopping.")
+
+
+class NewerState(CannotClaim):
+    """A newer version has written the state. This one would drop what it does not know of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A newer Turnwire has written this conversation, and no server of that version runs."
+        )
 
 
 class _Watch:
@@ -33,7 +58,10 @@ class Claims:
         self._watched: dict[str, _Watch] = {}  # by owner
 
     async def take(self, conversation_id: str) -> Claim:
-        """Takes a claim; takes it at once from a dead owner of this machine. Raises Owned."""
+        """Takes a claim; takes it at once from a dead owner of this machine.
+
+        Raises Owned, NewerState.
+        """
         left = await self._see_it_left(conversation_id)
         try:
             claim = await self._take_as(self._node.owner, conversation_id, self._node.lease)
@@ -56,6 +84,8 @@ class Claims:
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)
+            if row is not None and row.state.level > STATE_LEVEL:
+                raise NewerState
             if (
                 row is None
                 or row.owner is None

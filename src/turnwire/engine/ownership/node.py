@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from turnwire.core.conversation.state import STATE_LEVEL
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.ownership.owners import has_died, host_name, may_live_here, owner_name
@@ -54,7 +55,7 @@ class Node:
             self.name,
             self.inbox,
             self._agents(),
-            {"turnwire": __version__},
+            {"turnwire": __version__, "state": str(STATE_LEVEL)},
             iso(now),
             load=self._load(),
         )

@@ -14,7 +14,7 @@ from turnwire.background import BackgroundTasks
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import Tell
 from turnwire.core.conversation.inputs import Recovered
-from turnwire.core.conversation.state import needs_recovery
+from turnwire.core.conversation.state import STATE_LEVEL, needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.partials import Partial
 from turnwire.core.times import iso
@@ -23,7 +23,7 @@ from turnwire.engine.actor.actor import Actor
 from turnwire.engine.fanout.channel import Channel, FollowAgain
 from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.remote_follow import catch_up
-from turnwire.engine.ownership.claims import Claims
+from turnwire.engine.ownership.claims import CannotClaim, Claims, Draining, NewerState
 from turnwire.engine.ownership.drain import Drain
 from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.placement import check_pinned_here
@@ -40,19 +40,12 @@ from turnwire.ports import (
     Store,
 )
 
-__all__ = ["STOPPED", "Draining", "OwnedConversations", "Revive"]
+__all__ = ["STOPPED", "OwnedConversations", "Revive"]
 
 _log = logging.getLogger("turnwire")
 
 STOPPED = partial(FollowAgain, "The server stopped; follow again from your cursor.")
 _REPLACED = partial(FollowAgain, "The log was replaced by another one; follow again.")
-
-
-class Draining(Refused):
-    """This process is about to stop, and claims no more conversations."""
-
-    def __init__(self) -> None:
-        super().__init__("STORAGE_UNAVAILABLE", "The server is stopping.")
 
 
 class Revive(Protocol):
@@ -134,11 +127,6 @@ class OwnedConversations:
         """Raises Refused during the shutdown."""
         if self._stopping:
             raise Draining
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the shutdown has begun."""
-        return self._stopping
 
     @property
     def is_draining(self) -> bool:
@@ -242,6 +230,10 @@ class OwnedConversations:
             raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        if row.state.level > STATE_LEVEL:  # written between the check and the claim
+            await self._claims.release(claim)
+            self._left(row)
+            raise NewerState
         partials = await self._saved_partials(row)
         if conversation_id in self.alive:  # the claim was lost: the channel may be out of date
             self._channels.forget(conversation_id)
@@ -257,7 +249,7 @@ class OwnedConversations:
                 raise Draining
             actor = self._revive(row, claim, lease, channel, self.rest, partials)
         except Refused as refused:
-            if not isinstance(refused, Draining):
+            if not isinstance(refused, CannotClaim):
                 # If it fails, the current or the next owner does it.
                 with suppress(Fenced, StorageUnavailable):
                     await self._make_true(row, claim, partials)

@@ -14,6 +14,7 @@ from turnwire.dialects.v2.codec import read_command
 from turnwire.dialects.v2.sent import Sent
 from turnwire.engine import Talk
 from turnwire.engine.fanout.follow import Place
+from turnwire.engine.ownership.claims import Draining
 from turnwire.errors import TurnwireError
 from turnwire.server.access.keys import Who
 from turnwire.server.api.problems import error_frame, refusal_of
@@ -94,6 +95,9 @@ class Connection(Client):
             talk = self._talk.telling(accepted)
             await carry_out(command, talk, self.who, self.service)
         except TurnwireError as error:
+            if isinstance(error, Draining) and command.client_message_id and not answered:
+                self.close(4000)  # without an answer: the client sends it again to the next server
+                return
             told = refusal_of(error)
             if isinstance(command, c.InputResponse) and "request_id" in told.data:
                 told.data["question_id"] = told.data.pop("request_id")

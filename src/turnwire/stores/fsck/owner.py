@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from turnwire.core.conversation import step
 from turnwire.core.conversation.inputs import Recovered
-from turnwire.core.conversation.state import Conversation, needs_recovery
+from turnwire.core.conversation.state import STATE_LEVEL, Conversation, needs_recovery
 from turnwire.stores.commit_rows import is_unsettled
 from turnwire.stores.fsck.case import Case
 from turnwire.stores.fsck.mending import Mending
@@ -15,7 +15,12 @@ __all__ = ["is_cut_off", "is_held", "mend_owner"]
 
 
 def is_held(case: Case, now: int, has_died: Callable[[str], bool]) -> bool:
-    """Returns whether a live process owns the conversation."""
+    """Returns whether a live process owns the conversation, or only a newer version can repair it.
+
+    This version would drop what it does not know of a state of a higher level.
+    """
+    if case.level > STATE_LEVEL:
+        return True
     return case.owner is not None and case.lease_until > now and not has_died(case.owner)
 
 

@@ -19,6 +19,7 @@ from turnwire.stores.blob_refs import blobs_of_content, refs_of, with_true_refs
 from turnwire.stores.fsck.case import Case, Entry, Item, Receipt, Request, TurnRow
 from turnwire.stores.fsck.database import Database
 from turnwire.stores.partial_rows import joined
+from turnwire.stores.records import level_of
 
 __all__ = ["read_case"]
 
@@ -104,6 +105,7 @@ async def read_case(db: Database, name: str) -> Case | None:
         blob_uses={blob_id for (blob_id,) in await db.rows(_BLOB_USES, name)},
         blobs=await _blobs(db, entries, state),
         partials=joined([Partial(*row) for row in await db.rows(_PARTIALS, name)]),
+        level=level_of(state_json),
         unreadable=state_json if state is None else None,
         is_other_fork=await _is_other_fork(db, entries, parent, forked_at),
     )

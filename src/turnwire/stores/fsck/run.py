@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct, structs
 
+from turnwire.core.conversation.state import STATE_LEVEL
 from turnwire.core.times import iso
 from turnwire.stores.fsck import tables
 from turnwire.stores.fsck.database import BACKUP, Database, Unreadable
@@ -19,6 +20,7 @@ __all__ = ["Check", "Report"]
 
 _DAY = 86_400_000
 _HELD = "A live process uses it: stop that process first."
+_NEWER = "A newer Turnwire has written it: update Turnwire first."
 
 
 class Report(Struct, frozen=True):
@@ -212,7 +214,8 @@ class Check:
 
     def _left_to_owner(self, m: Mending) -> list[Finding]:
         self._blobs_of_held |= m.blob_uses
-        return [structs.replace(finding, left=_HELD) for finding in m.findings]
+        left = _NEWER if m.case.level > STATE_LEVEL else _HELD
+        return [structs.replace(finding, left=left) for finding in m.findings]
 
     async def _examine(self, name: str) -> tuple[Mending, bool] | None:
         case = await read_case(self._db, name)
