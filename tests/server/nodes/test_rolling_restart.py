@@ -19,7 +19,7 @@ from turnwire.client.conversation import ClientConversation
 from turnwire.stores.open_store import open_store
 from turnwire.stores.words import text_of
 
-_CLIENTS = 12
+_CLIENTS = 6
 _NODES = 3
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.postgres.server import Server
-from turnwire.ports import StorageUnavailable
+from turnwire.ports import NodeRow, StorageUnavailable
 from turnwire.stores.address import Address
 from turnwire.stores.postgres import PostgresStore, migrate
 from turnwire.stores.postgres.connection import connect
@@ -76,6 +76,18 @@ async def test_a_newer_schema_is_used_until_its_post_set_is_applied(
     assert await migrate(Address(postgres), "post", folder=more) == ["post/0001"]
     with pytest.raises(StorageUnavailable, match="changed by a newer Turnwire"):
         await PostgresStore.open(postgres, patience=0)
+
+
+async def test_nothing_is_removed_while_a_server_runs_that_needs_it(
+    postgres: str, tmp_path: Path
+) -> None:
+    more = sets(tmp_path, post_0001="SELECT 1")
+    async with PostgresStore.open(postgres) as store:
+        await store.join(NodeRow("owner", "one", "inbox"), now=0, lease=3_600_000)
+        with pytest.raises(StorageUnavailable, match=r"still use the database: one\. Stop"):
+            await migrate(Address(postgres), "post", folder=more)
+        await store.leave("owner")
+    assert await migrate(Address(postgres), "post", folder=more) == ["post/0001"]
 
 
 async def test_a_migration_that_fails_changes_nothing(postgres: str, tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ async def migrate(
     """Applies the missing migrations of a set, one transaction each. Returns their names.
 
     Several processes may call this at once: an advisory lock lets one of them apply each. Raises
-    StorageUnavailable if a table is in use for too long, and what was applied stays; or if a newer
-    program has removed what this one needs.
+    StorageUnavailable if a table is in use for too long, and what was applied stays; if a newer
+    program has removed what this one needs; or if servers run that still need what is removed.
     """
     connection = await connect(address, _SETTINGS, name="turnwire migrate")
     try:
@@ -137,11 +137,33 @@ async def _apply(
             found = Schema()
         if getattr(found, which) >= number:
             return False
+        if which == "post":
+            await _check_nodes(connection, number)
         await connection.execute(script, timeout=24 * 3600)
         await connection.execute(
             "UPDATE meta SET value = $2 WHERE name = $1", f"schema_{which}", str(number)
         )
         return True
+
+
+async def _check_nodes(connection: DatabaseConnection, number: int) -> None:
+    """Raises StorageUnavailable if servers run that do not know a migration of the set `post`."""
+    rows = await connection.fetch(
+        "SELECT node, versions::json ->> 'schema' AS schema FROM nodes"
+        " WHERE lease_until > extract(epoch FROM clock_timestamp()) * 1000"
+    )
+    old = [row["node"] for row in rows if _post_of(row["schema"]) < number]
+    if old:
+        raise DatabaseUnavailable(
+            f"Servers of an older Turnwire still use the database: {', '.join(sorted(old))}. Stop"
+            " them first (turnwire nodes)."
+        )
+
+
+def _post_of(schema: str | None) -> int:
+    """Returns the newest migration of the set `post` that a node knows: `2` of `7.2`."""
+    post = (schema or "").partition(".")[2]
+    return int(post) if post.isdecimal() else 0
 
 
 async def _begin_meta(connection: DatabaseConnection) -> None:
