@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.helpers.watcher import PATIENCE, Watcher
 from tests.engine.nodes.two_engines import two_engines
+from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
@@ -192,6 +193,33 @@ def test_no_command_is_lost_that_comes_while_its_conversation_is_released(path: 
                 entries = await two.b.store.entries(talk.id)
                 said = [each for each in entries if each.entry.role == "user"]
                 assert len(said) == 1
+
+    asyncio.run(scene())
+
+
+def test_no_turn_is_interrupted_that_begins_when_a_drain_begins(path: Path) -> None:
+    async def scene() -> None:
+        def demo() -> DemoAgent:
+            return DemoAgent(delay=0)
+
+        async with two_engines(path, settings=QUICK, agent=demo) as two:
+            talks = [await two.a.create("demo") for _ in range(20)]
+            for talk in talks:
+                await talk.wake()
+
+            async def send(number: int) -> None:
+                for _ in range(number):  # at another moment each
+                    await asyncio.sleep(0)
+                await talks[number].send("hello", client_message_id="m1")
+
+            sending = [asyncio.create_task(send(number)) for number in range(20)]
+            await asyncio.sleep(0)
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(two.a.drain(LONG), *sending)
+                for talk in talks:
+                    while not (turns := await two.b.store.turns(talk.id)):
+                        pass
+                    assert [turn.end.error for turn in turns] == [None]
 
     asyncio.run(scene())
 

@@ -150,6 +150,8 @@ class Actor:
         self._controls = Controls()
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
+        self._holds_turns = False
+        self.has_held_turn = False  # a turn has begun, and the agent was not told
         self.dead = False  # stopped, or another owner has taken over
 
     @property
@@ -227,6 +229,10 @@ class Actor:
         """Posts that the deadlines of requests have passed."""
         for request_id in request_ids:
             self.post(i.DeadlinePassed(at=self._clock.now(), request_id=request_id))
+
+    def hold_turns(self) -> None:
+        """From now on, no turn is handed to the agent: another process is to do that."""
+        self._holds_turns = True
 
     def lose(self) -> None:
         """Posts that another owner has taken over."""
@@ -547,6 +553,9 @@ class Actor:
     def _do(self, steps: Steps) -> None:
         for effects in steps.effects:
             for command in effects.commands:
+                if self._holds_turns and e.hands_over(command):
+                    self.has_held_turn = True
+                    continue
                 self._choosing += isinstance(command, e.Choose)
                 self._runner.tell(command)
             for timer in effects.timers:

@@ -14,7 +14,7 @@ __all__ = ["Drain"]
 class Drain:
     """Releases idle conversations at once, and the others when their running turn has ended.
 
-    A turn that begins during the drain is not waited for: another process hands it to an agent.
+    A turn that begins during the drain is not handed to the agent: another process does that.
     """
 
     def __init__(
@@ -27,15 +27,15 @@ class Drain:
         self._alive = alive
         self._let_go = let_go
         self._background = background
-        self._work = {name: _work_of(actor) for name, actor in alive.items()}  # waited for
         self._leaving: set[Actor] = set()
         self._is_over = False
         self._changed = asyncio.Event()
+        for actor in list(alive.values()):
+            actor.hold_turns()
+            self.look(actor)
 
     async def run(self, grace: float) -> None:
         """Returns when no conversation is left, `grace` seconds have passed, or `end` was called."""
-        for actor in list(self._alive.values()):
-            self.look(actor)
         try:
             async with asyncio.timeout(grace):
                 await self._until(lambda: not self._alive)
@@ -66,9 +66,7 @@ class Drain:
         self._changed.set()
         if self._is_over or actor.dead or actor in self._leaving:
             return
-        waited_for = self._work.get(actor.row.conversation_id)
-        has_ended = waited_for is None or _work_of(actor) != waited_for
-        if actor.can_move or has_ended:
+        if actor.can_move or (actor.has_held_turn and not actor.state.background):
             self._leaving.add(actor)
             self._background.run(self._release(actor))
 
@@ -78,11 +76,3 @@ class Drain:
         finally:
             self._leaving.discard(actor)
             self._changed.set()
-
-
-def _work_of(actor: Actor) -> int | None:
-    """Returns the turn of a conversation; 0 if only background tasks run; None if nothing does."""
-    state = actor.state
-    if state.turn is not None:
-        return state.turn.turn_id
-    return 0 if state.background else None
