@@ -7,6 +7,7 @@ __all__ = ["CANARIES", "QUICK", "VOLUME", "is_volume"]
 # `make test` leaves these out: they take more than half of the time. `make test-all` runs them as well.
 VOLUME = (
     "agents/claude",
+    "agents/codex",
     "cli/test_chat.py",
     "cli/test_copy.py",
     "cli/test_run.py",
@@ -33,8 +34,9 @@ VOLUME = (
     "stores/postgres/test_faults.py",
     "test_light_install.py",
 )
-# The tests of these folders that need no program of Claude's are quick.
+# The tests of these folders that need no program of an agent are quick.
 QUICK = (
+    "agents/codex/test_parts.py",
     "agents/claude/test_translation_tables.py",
     "agents/claude/test_bounds.py",
     "agents/claude/test_hooks.py",

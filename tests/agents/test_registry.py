@@ -40,7 +40,7 @@ def test_an_agent_is_made_with_its_own_options() -> None:
 
 def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
     with pytest.raises(
-        registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, demo, replay\."
+        registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, codex, demo, replay\."
     ) as unknown:
         registry.make("gpt")
     assert unknown.value.code == "INVALID_PAYLOAD"

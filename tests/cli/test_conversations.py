@@ -95,7 +95,7 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
     [
         (
             ["--agent", "missing", "x"],
-            "There is no agent 'missing'; there is: claude, demo, replay.",
+            "There is no agent 'missing'; there is: claude, codex, demo, replay.",
         ),
         (["--agent", MISSING, "x"], "Install it with: apt install missing"),
         (["--cwd", "/nowhere", "x"], "/nowhere is not a directory. Create it, or name another"),

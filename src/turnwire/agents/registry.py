@@ -14,6 +14,7 @@ __all__ = ["UnknownAgent", "chosen", "default", "find", "make", "name_of", "name
 
 _AGENTS = {
     "claude": "turnwire.agents.claude:ClaudeAgent",
+    "codex": "turnwire.agents.codex:CodexAgent",
     "demo": "turnwire.agents.demo:DemoAgent",
     "replay": "turnwire.agents.replay:ReplayAgent",
 }

@@ -9,7 +9,7 @@ import pytest
 from tests.dialects.codex.helpers.app_server import Server, asked, item, told
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
-from turnwire.dialects.codex.requests import FOR_SESSION, answer_of
+from turnwire.dialects.codex.requests import answer_of
 
 COMMAND = "item/commandExecution/requestApproval"
 QUESTION = {
@@ -31,23 +31,19 @@ def ask(method: str, **params: Any) -> tuple[Server, list[Any]]:
     return server, server.says(asked(0, method, **params))
 
 
-def answer(
-    server: Server, decision: str | None, said: Any = None, *, remember: Any = (), **how: Any
-) -> Any:
+def answer(server: Server, decision: str | None, said: Any = None, *, remember: Any = ()) -> Any:
     request = server.adapter.asked("0")
     assert request is not None
-    return answer_of(request, decision, said, list(remember), **how)
+    return answer_of(request, decision, said, list(remember))
 
 
-def test_a_command_is_asked_about_with_the_rules_that_codex_offers() -> None:
+def test_a_command_is_asked_about_and_may_be_allowed_for_the_session() -> None:
     server, (called, wanted) = ask(
         COMMAND,
         itemId="call_1",
         command="touch x",
         cwd="/w",
         reason="Outside?",
-        proposedExecpolicyAmendment=["touch"],
-        proposedNetworkPolicyAmendments=[{"host": "a", "action": "allow"}],
         networkApprovalContext={"host": "a"},
         additionalPermissions={"network": {}},
     )
@@ -55,15 +51,16 @@ def test_a_command_is_asked_about_with_the_rules_that_codex_offers() -> None:
     assert isinstance(wanted, ev.PermissionRequested)
     assert (wanted.tool_name, wanted.reason) == ("command_execution", "Outside?")
     assert wanted.input["network"] == {"host": "a"}
-    session, command, network = wanted.suggestions
-    assert session == FOR_SESSION
+    (session,) = wanted.suggestions
+    assert session == {
+        "type": "addRules",
+        "rules": [{"toolName": "command_execution", "ruleContent": "touch x"}],
+        "behavior": "allow",
+        "destination": "session",
+    }
     assert answer(server, "allow") == {"decision": "accept"}
     assert answer(server, "allow", remember=[session]) == {"decision": "acceptForSession"}
-    assert answer(server, "allow", remember=["anything"]) == {"decision": "acceptForSession"}
-    assert answer(server, "allow", remember=[command]) == {"decision": command["decision"]}
-    assert answer(server, "allow", remember=[network]) == {"decision": network["decision"]}
     assert answer(server, "deny") == {"decision": "decline"}
-    assert answer(server, "deny", stop=True) == {"decision": "cancel"}
 
 
 def test_a_patch_is_asked_about_with_its_changes() -> None:
@@ -104,13 +101,12 @@ def test_a_question_is_a_call_whose_result_is_the_answer() -> None:
     assert called.content[0].is_question
     assert isinstance(question, ev.QuestionAsked)
     assert question.questions == [
-        ev.Question("colour", "Which?", [ev.QuestionOption("Red", "warm")], False, True, "Colour")
+        ev.Question("Which?", "Which?", [ev.QuestionOption("Red", "warm")], False, True, "Colour")
     ]
-    sent = answer(server, None, {"colour": "Blue"})
+    sent = answer(server, None, {"Which?": "Blue"})
     assert sent == {"answers": {"colour": {"answers": ["Blue"]}}}
-    assert answer(server, None, {"answer": "Blue"}) == sent
     assert answer(server, None, "Blue") == sent
-    assert answer(server, None, {"colour": ["Blue", 1]})["answers"]["colour"] == {
+    assert answer(server, None, {"Which?": ["Blue", 1]})["answers"]["colour"] == {
         "answers": ["Blue", "1"]
     }
     assert answer(server, None, {}) == {"answers": {}}
@@ -168,13 +164,13 @@ def test_a_form_of_an_mcp_server_has_a_question_for_each_field() -> None:
     assert [each.question for each in question.questions] == [
         *("Your name", "old", "age", "size", "kind", "odd")
     ]
-    said = {"name": "Ada", "old": "true", "age": "36", "size": "1.7", "kind": "a", "odd": 1}
+    said = {"Your name": "Ada", "old": "true", "age": "36", "size": "1.7", "kind": "a", "odd": 1}
     assert answer(server, None, said) == {
         "action": "accept",
         "content": {"name": "Ada", "old": True, "age": 36, "size": 1.7, "kind": "a", "odd": 1},
     }
     assert answer(server, None, {"age": "old"})["content"] == {"age": "old"}
-    assert answer(server, None, "Ada")["content"] == {"name": "Ada"}
+    assert answer(server, None, "Ada")["content"]["name"] == "Ada"
     assert answer(server, "deny") == {"action": "decline"}
 
 
@@ -185,7 +181,7 @@ def test_a_request_of_an_mcp_server_without_a_form_is_accepted_or_declined(more:
     )
     (only,) = question.questions
     assert [each.label for each in only.options] == ["Accept", "Decline"]
-    assert answer(server, None, {"action": "Accept"}) == {"action": "accept", "content": {}}
+    assert answer(server, None, {"Sure?": "Accept"}) == {"action": "accept", "content": {}}
     assert answer(server, None, "Decline") == {"action": "decline"}
 
 
@@ -193,4 +189,10 @@ def test_an_answer_to_an_unknown_request_is_ignored() -> None:
     server = Server()
     server.gets({"id": 99, "result": {}})
     server.gets({"method": "initialized"})
-    assert server.adapter.asked("99") is None
+    assert server.adapter.asked("99") is server.adapter.waiting("99") is None
+
+
+def test_a_request_is_found_by_its_id_and_by_its_call() -> None:
+    server, _ = ask(COMMAND, itemId="call_1", command="touch x")
+    assert server.adapter.waiting("call_1") is server.adapter.waiting("0")
+    assert server.adapter.waiting("0") is not None

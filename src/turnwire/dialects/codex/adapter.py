@@ -139,6 +139,11 @@ class CodexStreamAdapter:
         """Returns an open request. Returns None if it has ended."""
         return self._requests.get(request_id)
 
+    def waiting(self, name: str) -> Request | None:
+        """Returns an open request by its id, or by the call that waits for it."""
+        by_call = (each for each in self._requests.values() if each.item_id == name)
+        return self._requests.get(name) or next(by_call, None)
+
     # --- threads and turns --------------------------------------------------------------------
 
     def _voice(self, thread_id: str) -> _Voice:
@@ -366,7 +371,13 @@ class CodexStreamAdapter:
         block: list[ContentBlock] = [call_of(item)]
         out.append(
             ev.AssistantMessage(
-                *self._whose(voice), item.id, 0, block, self._model, raw=Raw(line.raw)
+                *self._whose(voice),
+                item.id,
+                0,
+                block,
+                self._model,
+                uuid=self.turn_id,
+                raw=Raw(line.raw),
             )
         )
 
@@ -435,7 +446,9 @@ class CodexStreamAdapter:
         aborted: bool = False,
     ) -> None:
         whose = self._whose(voice)
-        said = ev.AssistantMessage(*whose, item_id, 0, content, self._model, aborted=aborted)
+        said = ev.AssistantMessage(
+            *whose, item_id, 0, content, self._model, aborted=aborted, uuid=self.turn_id
+        )
         if line is not None:
             said = msgspec.structs.replace(said, raw=Raw(line.raw))
         out.append(said)

@@ -12,18 +12,7 @@ from turnwire.dialects.codex import items as i
 from turnwire.dialects.codex import messages as m
 from turnwire.dialects.codex.translate import changes_of
 
-__all__ = [
-    "FOR_SESSION",
-    "Request",
-    "WhatIsAsked",
-    "answer_of",
-    "asks",
-    "is_answered",
-    "result_text",
-]
-
-FOR_SESSION = {"type": "session", "decision": "acceptForSession"}
-"""The suggestion to allow the same without a question until the session ends."""
+__all__ = ["Request", "WhatIsAsked", "answer_of", "asks", "is_answered", "result_text"]
 
 _ACCEPT, _DECLINE = "Accept", "Decline"  # the options of an MCP server's question without a form
 
@@ -64,7 +53,7 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 shown["network"] = asked.network_approval_context
             if asked.additional_permissions is not None:
                 shown["permissions"] = asked.additional_permissions
-            rules = _rules(asked)
+            rules = _for_session("command_execution", asked.command)
             return WhatIsAsked(
                 asked.item_id, "command_execution", shown, [], None, asked.reason, rules
             )
@@ -74,12 +63,24 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
             if asked.grant_root is not None:
                 shown["grant_root"] = asked.grant_root
             return WhatIsAsked(
-                asked.item_id, "file_change", shown, [], None, asked.reason, [FOR_SESSION]
+                asked.item_id,
+                "file_change",
+                shown,
+                [],
+                None,
+                asked.reason,
+                _for_session("file_change", ", ".join(each.path for each in changes)),
             )
         case m.PermissionsApproval() as asked:
             shown = {"permissions": asked.permissions, "cwd": asked.cwd}
             return WhatIsAsked(
-                asked.item_id, "request_permissions", shown, [], None, asked.reason, [FOR_SESSION]
+                asked.item_id,
+                "request_permissions",
+                shown,
+                [],
+                None,
+                asked.reason,
+                _for_session("request_permissions", None),
             )
         case m.UserInputRequest() as asked if asked.questions:
             given = [_as_input(each) for each in asked.questions]
@@ -91,24 +92,19 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
             return None
 
 
-def _rules(asked: m.CommandApproval) -> list[Any]:
-    """Returns the rules that Codex offers to remember, each with the decision that does so."""
-    rules: list[Any] = [FOR_SESSION]
-    if asked.proposed_execpolicy_amendment:
-        amendment = {"execpolicy_amendment": asked.proposed_execpolicy_amendment}
-        rules.append(
-            {"type": "command_rule", "decision": {"acceptWithExecpolicyAmendment": amendment}}
-        )
-    for each in asked.proposed_network_policy_amendments or []:
-        network = {"network_policy_amendment": each}
-        rules.append({"type": "network_rule", "decision": {"applyNetworkPolicyAmendment": network}})
-    return rules
+def _for_session(name: str, what: str | None) -> list[Any]:
+    """Returns the rule to allow the same without a question until the session ends."""
+    rule = {"toolName": name, "ruleContent": what} if what else {"toolName": name}
+    return [{"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}]
+
+
+# Front ends read the questions in the input of the call, where the text of a question is its id.
 
 
 def _question(asked: m.UserInputQuestion) -> ev.Question:
     options = [ev.QuestionOption(each.label, each.description) for each in asked.options or []]
     free = asked.is_other or not options
-    return ev.Question(asked.id, asked.question, options, False, free, asked.header)
+    return ev.Question(asked.question, asked.question, options, False, free, asked.header)
 
 
 def _as_input(asked: m.UserInputQuestion) -> dict[str, Any]:
@@ -127,18 +123,18 @@ def _elicitation(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
     questions: list[ev.Question] = []
     for key, field in (fields if isinstance(fields, dict) else {}).items():
         about = field if isinstance(field, dict) else {}
-        words = about.get("title") or about.get("description") or key
+        words = _words(key, field)
         values = about.get("enum")
         if about.get("type") == "boolean":
             values = ["true", "false"]
         options = [
             ev.QuestionOption(str(each)) for each in (values if isinstance(values, list) else [])
         ]
-        questions.append(ev.Question(key, str(words), options, False, not options, None))
+        questions.append(ev.Question(words, words, options, False, not options, None))
     if not questions:
         message = asked.message if asked.url is None else f"{asked.message} {asked.url}".strip()
         options = [ev.QuestionOption(_ACCEPT), ev.QuestionOption(_DECLINE)]
-        questions = [ev.Question("action", message, options, False, False, asked.server_name)]
+        questions = [ev.Question(message, message, options, False, False, asked.server_name)]
     given = {
         "message": asked.message,
         "server": asked.server_name,
@@ -155,16 +151,19 @@ def _elicitation(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
     return WhatIsAsked(name, "mcp_elicitation", given, questions)
 
 
+def _words(key: str, field: Any) -> str:
+    """Returns the text of the question for a field of a form."""
+    about = field if isinstance(field, dict) else {}
+    return str(about.get("title") or about.get("description") or key)
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
 def answer_of(
-    request: Request, decision: str | None, answer: Any, remember: list[Any], *, stop: bool = False
+    request: Request, decision: str | None, answer: Any, remember: list[Any]
 ) -> dict[str, Any]:
-    """Returns the result that Codex gets for a person's decision or answer.
-
-    With `stop` a refusal also ends the turn.
-    """
+    """Returns the result that Codex gets for a person's decision or answer."""
     denied = decision == "deny"
     match request.asked.params:
         case m.UserInputRequest() as asked:
@@ -176,26 +175,15 @@ def answer_of(
             scope = "session" if remember and not denied else "turn"
             return {"permissions": granted, "scope": scope}
         case _:
-            if denied:
-                return {"decision": "cancel" if stop else "decline"}
-            return {"decision": _remembered(remember)}
-
-
-def _remembered(remember: list[Any]) -> Any:
-    """Returns the decision of the last rule that a person chose, or a plain permission."""
-    for rule in reversed(remember):
-        if isinstance(rule, dict) and rule.get("decision"):
-            return rule["decision"]
-    return "acceptForSession" if remember else "accept"
+            allowed = "acceptForSession" if remember else "accept"
+            return {"decision": "decline" if denied else allowed}
 
 
 def _answers(asked: m.UserInputRequest, answer: Any) -> dict[str, Any]:
     given = answer if isinstance(answer, dict) else {}
     said: dict[str, Any] = {}
     for question in asked.questions:
-        value = given.get(question.id) if isinstance(answer, dict) else answer
-        if value is None and len(asked.questions) == 1 and len(given) == 1:
-            (value,) = given.values()  # a client may name the only question in another way
+        value = given.get(question.question) if isinstance(answer, dict) else answer
         if value is not None:
             said[question.id] = {"answers": [str(each) for each in _listed(value)]}
     return said
@@ -211,11 +199,14 @@ def _elicited(asked: m.ElicitationRequest, answer: Any) -> dict[str, Any]:
     schema = asked.requested_schema
     fields = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(fields, dict) or not fields:
-        said = next(iter(answer.values()), None) if isinstance(answer, dict) else answer
-        return {"action": "decline"} if said == _DECLINE else {"action": "accept", "content": {}}
-    if not isinstance(answer, dict):
-        answer = dict.fromkeys(list(fields)[:1], answer)
-    content = {name: _as_type(fields[name], answer[name]) for name in fields if name in answer}
+        chosen = list(answer.values()) if isinstance(answer, dict) else [answer]
+        return {"action": "decline"} if _DECLINE in chosen else {"action": "accept", "content": {}}
+    if not isinstance(answer, dict):  # the answer to the only question
+        answer = {_words(name, field): answer for name, field in fields.items()}
+    said = {name: answer.get(_words(name, field)) for name, field in fields.items()}
+    content = {
+        name: _as_type(fields[name], each) for name, each in said.items() if each is not None
+    }
     return {"action": "accept", "content": content}
 
 
