@@ -28,15 +28,16 @@ _SHOWN = 20  # names of settings that were reset
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["turnwire", "claude"]),
+    type=click.Choice(["turnwire", "claude", "codex"]),
     default="turnwire",
-    help="turnwire: a file of `turnwire export`. claude: the sessions of Claude Code on this machine.",
+    help="turnwire: a file of `turnwire export`. claude, codex: the sessions of Claude Code or of Codex "
+    "on this machine.",
 )
 @click.option(
     "--project",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With claude: only sessions of this directory.",
+    help="With claude or codex: only sessions of this directory.",
 )
 @click.option(
     "--cwd",
@@ -57,7 +58,7 @@ def command(
     leaf: str | None,
     as_json: bool,
 ) -> None:
-    """Import an exported file, or the sessions of Claude Code.
+    """Import an exported file, or the sessions of Claude Code or of Codex.
 
     FILE is a file that `turnwire export --to jsonl` wrote. Its conversation gets a new id; its
     entries keep their numbers. Turns and requests that were open at the export are interrupted.
@@ -68,15 +69,23 @@ def command(
 
     With `--from claude` there is no FILE: the sessions are read from the directory of Claude Code,
     or from CLAUDE_CONFIG_DIR. A second import adds only new messages. You can continue an imported
-    session.
+    session. `--from codex` does the same with the threads of Codex, in CODEX_HOME.
     """
-    if source == "claude":
+    if source != "turnwire":
         if file is not None:
-            raise click.UsageError("--from claude takes no FILE. Name a directory: --project DIR.")
-        if cwd is not None:
             raise click.UsageError(
-                "--cwd needs a FILE: a session of Claude Code keeps its directory."
+                f"--from {source} takes no FILE. Name a directory: --project DIR."
             )
+        if cwd is not None:
+            raise click.UsageError("--cwd needs a FILE: a session of an agent keeps its directory.")
+    if source == "codex":
+        if leaf is not None:
+            raise click.UsageError("--leaf needs --from claude.")
+        from turnwire.cli.commands.import_codex import import_codex
+
+        import_codex(home, project, as_json=as_json)
+        return
+    if source == "claude":
         from turnwire.cli.commands.import_claude import import_claude
 
         import_claude(home, project, leaf, as_json=as_json)
@@ -84,7 +93,7 @@ def command(
     if file is None:
         raise click.UsageError("Name a FILE that `turnwire export --to jsonl` wrote.")
     if project is not None or leaf is not None:
-        raise click.UsageError("--project and --leaf need --from claude.")
+        raise click.UsageError("--project and --leaf are for sessions of an agent: --from claude.")
     path = Path(file)
     place = None if cwd is None else directory(cwd)
     conversation_id, entries, reset = run_async(_import(home, path, place))
