@@ -37,7 +37,7 @@ from_option = click.option(
 dialect_option = click.option(
     "--from",
     "source",
-    type=click.Choice(["claude", "acp"]),
+    type=click.Choice(["claude", "acp", "codex"]),
     default="claude",
     show_default=True,
     help="The agent that wrote the stream. acp: any agent of the Agent Client Protocol.",

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from turnwire.cli.options import files_argument, max_line_option
 from turnwire.cli.recordings.acp_check import ACP_RULES, check_acp
+from turnwire.cli.recordings.codex_check import check_codex
 from turnwire.cli.recordings.contract_check import CONTRACT_RULES, ContractCheck
 from turnwire.cli.recordings.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.cli.recordings.recording import Recording, events_of, open_recording
@@ -55,10 +56,10 @@ class FileReport(Struct, frozen=True, gc=False):
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["claude", "acp", "v2"]),
+    type=click.Choice(["claude", "acp", "codex", "v2"]),
     default="claude",
     show_default=True,
-    help="claude, acp: the stream of such an agent. v2: a session of conversation protocol v2.",
+    help="claude, acp, codex: the stream of such an agent. v2: a session of conversation protocol v2.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 @max_line_option
@@ -143,6 +144,7 @@ def check_session(recording: Recording) -> v2.SessionReport:
 
 _CHECKS: dict[str, Callable[[Recording], StreamReport | v2.SessionReport]] = {
     "acp": check_acp,
+    "codex": check_codex,
     "claude": check_recording,
     "v2": check_session,
 }

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from turnwire.cli.recordings.recording import Recording
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.dialects import acp
+from turnwire.dialects import acp, codex
 from turnwire.errors import BadLine
 
 __all__ = ["RPC_AGENTS", "Heard", "RpcStream"]
@@ -91,5 +91,6 @@ class RpcStream:
 
 RPC_AGENTS: dict[str, Callable[[], RpcStream]] = {
     "acp": lambda: RpcStream(acp.AcpStreamAdapter(), acp.decode),
+    "codex": lambda: RpcStream(codex.CodexStreamAdapter(), codex.decode),
 }
 """The agents that speak JSON-RPC, by the name of their dialect."""
