@@ -23,8 +23,8 @@ QUESTION = {"id": "colour", "question": "Which colour?"}
 def test_options_are_checked_by_their_names() -> None:
     agent = CodexAgent({"effort": "high"})
     assert agent.check_options({"effort": "low"}) == {"effort": "low"}
-    with pytest.raises(Refused, match=r"no option 'efort'. Did you mean effort\?"):
-        agent.check_options({"efort": "low"})
+    with pytest.raises(Refused, match=r"no option 'efforts'. Did you mean effort\?"):
+        agent.check_options({"efforts": "low"})
     with pytest.raises(Refused, match="cannot use these options"):
         agent.check_options({"effort": 3})
     with pytest.raises(ValueError, match="no option"):
