@@ -37,6 +37,11 @@ START = Place()
 WHO = ("demo", "s", None, None)
 
 
+async def never_refreshed() -> bool:
+    """No other node runs the conversation."""
+    raise AssertionError
+
+
 class Scene:
     """A conversation with three entries, and its channel."""
 
@@ -57,7 +62,12 @@ class Scene:
             self.channel,
             self.replays,
             self.clock,
-            Reader("v2", lambda: V2Projector(self.channel.state.conversation_id), self.opening),
+            Reader(
+                "v2",
+                lambda: V2Projector(self.channel.state.conversation_id),
+                self.opening,
+                never_refreshed,
+            ),
             left=self.leave,
             frames=frames,
             size=size,
@@ -209,7 +219,9 @@ def test_each_protocol_sends_growing_blocks_in_its_own_messages(path: Path) -> N
     async def test(scene: Scene) -> None:
         scene.grow(ev.MessageStarted(*WHO, "m"), text(), piece("one "))
         other, place = Subscriber(lambda: None, frames=9, size=9_000), Place(3, scene.store.epoch)
-        reader = Reader("rpc", lambda: RpcProjector("demo", "s", "x"), scene.opening)
+        reader = Reader(
+            "rpc", lambda: RpcProjector("demo", "s", "x"), scene.opening, never_refreshed
+        )
         opened: list[Line] = [
             each
             async for each in open_at(

@@ -148,3 +148,28 @@ def test_when_the_owner_stops_the_followers_on_the_other_node_go_on(path: Path) 
                 )
 
     asyncio.run(scene())
+
+
+def test_a_client_that_comes_when_the_owner_has_just_let_go_gets_the_true_state(path: Path) -> None:
+    async def scene() -> None:
+        async with two_engines(path) as two:
+            talk = await two.a.create("scripted")
+            there = await two.b.open(talk.id)
+            async with Watcher(there) as far:
+                await talk.send("hello")
+                session = await two.agent_a.opened()
+                session.begins()
+                session.speaks("Hel", finishes=False)
+                await far.until(f.AssistantChunk)  # from now on the owner sends what happens
+                session.speaks("lo.", finishes=True)
+                session.ends()
+                await far.until(f.AssistantComplete)
+                await far.state("active")
+                assert two.b.cluster is not None
+                two.b.cluster.detach(talk.id)  # as the owner does it; the log is not read yet
+                async with Watcher(there) as late:
+                    state = late.of(f.SessionState)[0].payload
+                    assert (state.last_turn_id, state.last_turn is None) == (1, False)
+                    assert late.view().messages == far.view().messages
+
+    asyncio.run(scene())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -33,6 +33,8 @@ class Reader(Struct, frozen=True):
     protocol: str
     make: Callable[[], Projector]
     opening: Callable[[Start, int, str], Opening]  # of the start, the head, the time
+    # Reads the state, which only the other node knew. Returns False if this process knows it.
+    refresh: Callable[[], Awaitable[bool]]
 
 
 async def open_at(
@@ -51,8 +53,12 @@ async def open_at(
     The caller ends the subscription.
     """
     projector = channel.subscribe(follower, reader.protocol, reader.make)
-    remote = channel.remote
-    given = await remote.present(reader.protocol, follower.begin) if remote is not None else None
+    given = None
+    while given is None and (channel.remote is not None or channel.is_stale):
+        if channel.remote is not None:
+            given = await channel.remote.present(reader.protocol, follower.begin)
+        elif not await reader.refresh():
+            break
     if given is None:
         await channel.until_told()
         follower.begin()

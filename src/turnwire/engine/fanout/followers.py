@@ -11,6 +11,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.opening import Opening, Start
 from turnwire.core.status import Limits
+from turnwire.core.times import iso
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.relayed import pack, unpack
 from turnwire.dialects.v2.sent import Sent
@@ -19,6 +20,7 @@ from turnwire.engine.fanout.channel import Channel, Follower
 from turnwire.engine.fanout.channels import Channels
 from turnwire.engine.fanout.follow import Place, Reader, follow, open_at
 from turnwire.engine.fanout.presence import Connections
+from turnwire.engine.fanout.remote_follow import catch_up
 from turnwire.engine.fanout.replay import Replays
 from turnwire.engine.ownership.owned_conversations import STOPPED, OwnedConversations
 from turnwire.engine.settings import EngineSettings
@@ -193,7 +195,19 @@ class Following:
             epoch = self._store.epoch
             return Opening(now, connection_id, client_id, epoch, start, head, offered, limits)
 
-        return Reader(protocol.name, partial(protocol.projector, row), opening)
+        refresh = partial(self._refresh, channel)
+        return Reader(protocol.name, partial(protocol.projector, row), opening, refresh)
+
+    async def _refresh(self, channel: Channel) -> bool:
+        """Reads the state of a conversation whose node has stopped to send what happens.
+
+        Returns False if this process runs the conversation, and so knows its state.
+        """
+        name = channel.state.conversation_id
+        if name in self._ownership.alive:
+            return False
+        await catch_up(channel, self._store, await self._read(name), iso(self._clock.now()))
+        return True
 
     def _left(self, conversation_id: str) -> None:
         channel = self._channels.get(conversation_id)
