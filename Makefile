@@ -116,9 +116,9 @@ bench-web: .venv/base.stamp ## measure the page in a real browser
 prove: .venv/test.stamp ## kill a day of conversations at every crash point and check what is left
 	@$(BIN)/python -m tests.prove.sweep $(ARGS)
 
-soak: .venv/test.stamp ## the same with 5,000 kills at any moment, then fuzz; takes an hour (ARGS="--kills 100")
+soak: .venv/test.stamp ## the same with 5,000 kills at any moment, then fuzz; takes an hour (ARGS="--kills 100", or "--nodes 3 --minutes 30 --store postgres")
 	@$(BIN)/python -m tests.prove.sweep --kills 5000 $(ARGS)
-	@$(MAKE) --no-print-directory fuzz
+	$(if $(findstring --nodes,$(ARGS)),,@$(MAKE) --no-print-directory fuzz)
 
 fuzz: .venv/test.stamp ## send nonsense to a server, for ten minutes (SECONDS=60)
 	@TURNWIRE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/pytest tests/server/test_fuzz.py

@@ -71,6 +71,24 @@ class CrashPoint(Enum):
         "Entries of another process were read; the followers here have not seen them."
     )
     CATCH_UP_PUBLISHED = "The followers here have seen the entries of another process."
+    # Other nodes.
+    TAKES_OVER = "The owner of a conversation has died or lost its lease; it still has the claim."
+    TOOK_OVER = "The claim is taken from the old owner; nothing of the conversation was read."
+    EXPELLED = "This node was expelled, and has dropped its conversations; it has not joined again."
+    NODE_SENDS = "A message for another node is complete; the bus has not got it."
+    NODE_SENT = "The bus has the message; whether the other node gets it is not known."
+    NODE_BROADCASTS = "A message for all other nodes is complete; the bus has not got it."
+    NODE_BROADCAST = "The bus has the message; whether the other nodes get it is not known."
+    ATTACHES = "Another node asks for a conversation of this node; it was sent nothing."
+    ATTACHED = "The other node was sent the current state; it is sent what happens from now on."
+    FOLLOWS = (
+        "Another node has sent the state of its conversation; the new follower has not seen it."
+    )
+    FOLLOWED = "The new follower has got the state that the other node has sent."
+    FORWARDS = "A command is for a conversation of another node; it was not sent there."
+    FORWARDED = "The owner has answered a command that was sent to it; the client does not know."
+    CARRIES_OUT = "A command of another node has arrived; it was not carried out."
+    ANSWERS = "A command of another node was carried out, or refused; that node does not know."
     # The agent.
     AGENT_OPENS = "An agent is needed; it was not started."
     AGENT_OPENED = "The agent is started; its events are not read, and it has got no command."

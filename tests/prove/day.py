@@ -1,36 +1,44 @@
 """A day of conversations in its own process, which may be killed at any moment and started again.
 
-    python -m tests.prove.day FOLDER
+    python -m tests.prove.day FOLDER PART [--node NAME OF N] [count]
 
 Four conversations at once: one with everything that an agent can do, one with a queue and stops, one
 with an agent in its own process, one with answers that grow for seconds. The day ends when all of them are done.
+
+Of several nodes each has a part of the people, and the agents of other people: their commands are forwarded.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
-import sys
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from tests.prove.helpers import broken_parts, users
 from tests.prove.helpers.day_store import address_in, open_rows
 from tests.prove.helpers.delays import keep_ticking
 from tests.prove.helpers.journal import Began, Ended, Journal, Lines, Recovered, read
+from tests.prove.helpers.node_place import NodePlace, cut_when_signalled, open_cuttable_bus
 from tests.prove.helpers.saving import note_writes
-from tests.prove.helpers.users import Person, Screen, is_at_rest
+from tests.prove.helpers.users import Person, Screen, is_at_rest, patiently
 from tests.prove.helpers.witness_agent import SERVER, WitnessAgent
+from tests.stores.postgres.faults import Proxy
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.process import plain_environment
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.crash_points import CrashPoint, on_reach
 from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.engine.ownership.owners import has_died
+from turnwire.engine.ownership.stored_state import is_held
 from turnwire.stores.address import is_database
 from turnwire.stores.open_store import open_store
 
@@ -38,29 +46,35 @@ ROOT = Path(__file__).parent.parent.parent
 LEASE = 3.0  # seconds; an agent in a process of its own ends before that
 SAVE_EVERY = 0.05  # seconds
 SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2, save_every=SAVE_EVERY)
-COUNTS = "counts.json"  # how often each crash point was passed, if requested
 RULES = {
     "work": Options(on_disconnect="continue"),
     "queue": Options(max_queue=4, interrupt_grace=0.2, disconnect_grace=0.1),
     "child": Options(on_disconnect="continue", interrupt_grace=0.2),
     "words": Options(on_disconnect="continue"),
 }
+AGENTS = {"work": "local", "queue": "deaf", "child": "child", "words": "slow"}
 
 
 class Day:
     """All users of the day, and their actions."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, place: NodePlace | None = None) -> None:
         self.folder = folder
+        self.place = place
         self.address = address_in(folder)
         self.before: list[Lines] = read(folder / "journal")
         self.journal = Journal(folder / "journal")
         self.screens: list[Screen] = []
+        self.has_nodes = place is not None
 
     def screen(self, name: str, talk: Talk) -> Screen:
-        screen = Screen(name, talk, self.rows, self.journal, self.before)
+        common = (self.rows, self.journal, self.before)
+        screen = Screen(name, talk, *common, reconnects=self.has_nodes)
         self.screens.append(screen)
         return screen
+
+    def person(self, talk: Talk, screen: Screen) -> Person:
+        return Person(talk, screen, self.journal, repeats=self.has_nodes)
 
     def agents(self) -> dict[str, Any]:
         journal = str(self.journal.path)
@@ -77,38 +91,48 @@ class Day:
 
     async def run(self) -> None:
         if not is_database(self.address):
-            await self.run_on(self.address)
+            await self.run_on(self.address, None)
             return
         from tests.prove.helpers.lost_connections import losing_connections
 
-        async with losing_connections(self.address, self.journal) as address:
-            await self.run_on(address)
+        async with losing_connections(self.address, self.journal) as proxy:
+            await self.run_on(proxy.address, proxy)
 
-    async def run_on(self, address: str) -> None:
-        store = await open_store(address)
+    async def run_on(self, address: str, proxy: Proxy | None) -> None:
+        store = await patiently(partial(open_store, address))
         self.rows = open_rows(self.address)
-        began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY)
+        node = self.place.name if self.place is not None else ""
+        began = Began(
+            pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY, node=node
+        )
         self.journal.write(began)
         note_writes(store, self.journal)
         ticking = asyncio.create_task(keep_ticking(self.journal))
         elsewhere = Engine(store, {}, settings=SETTINGS)
-        async with Engine(store, self.agents(), settings=SETTINGS) as engine:
+        bus = None
+        settings = SETTINGS
+        if self.place is not None:
+            bus = await open_cuttable_bus(self.place, self.address, store)
+            cut_when_signalled(bus, proxy, self.journal)
+            settings = structs.replace(settings, node=node, recover_in_background=True)
+        async with Engine(store, self.agents(), settings=settings, bus=bus) as engine:
             recovering = asyncio.create_task(self.recover(engine))
-            agents = {"work": "local", "queue": "deaf", "child": "child", "words": "slow"}
-            talks = {name: await self.open(engine, agent, name) for name, agent in agents.items()}
-            eves = {name: self.screen(f"eve {name}", await elsewhere.open(name)) for name in talks}
-            for eve in eves.values():
-                await eve.come()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.work(talks["work"]))
-                group.create_task(self.queue(talks["queue"], eves["queue"]))
-                group.create_task(self.child(talks["child"]))
-                group.create_task(self.words(talks["words"]))
+            talks = {name: await self.open(engine, agent, name) for name, agent in AGENTS.items()}
+            if self.place is None:
+                eves = {name: await elsewhere.open(name) for name in talks}
+                await self.live(talks, eves)
+            else:
+                # The agent of the queue stops without followers, so here they are not counted.
+                eves = {**talks, "queue": await patiently(partial(elsewhere.open, "queue"))}
+                await self.place.take_its_own(engine, [*AGENTS])
+                await self.live(talks, eves)
+                await self.place.others_are_done()
             await recovering
-            for eve in eves.values():
-                await eve.has_everything()
-            for talk in talks.values():
-                await self.newcomers(talk)
+            for screen in self.screens:
+                if screen.name.startswith("eve"):
+                    await screen.has_everything()
+            for name in self.own_people():
+                await self.newcomers(talks[name])
             for screen in self.screens:
                 await screen.leave()
         await elsewhere.stop()
@@ -117,22 +141,51 @@ class Day:
         self.rows.close()
         self.journal.write(Ended(pid=os.getpid()))
 
+    def own_people(self) -> list[str]:
+        """Returns the conversations whose people are here."""
+        return [*AGENTS] if self.place is None else self.place.people_of([*AGENTS])
+
+    async def live(self, talks: dict[str, Talk], eves: dict[str, Talk]) -> None:
+        """Everything that the people here do, and a follower of each conversation."""
+        node = f"{self.place.name} " if self.place is not None else ""
+        watching = {name: self.screen(f"eve {node}{name}", talk) for name, talk in eves.items()}
+        for eve in watching.values():
+            await eve.come()
+        people = self.own_people()
+        async with asyncio.TaskGroup() as group:
+            if "work" in people:
+                group.create_task(self.work(talks["work"]))
+            if "queue" in people:
+                group.create_task(self.queue(talks["queue"], watching["queue"]))
+            if "child" in people:
+                group.create_task(self.child(talks["child"]))
+            if "words" in people:
+                group.create_task(self.words(talks["words"]))
+
     async def recover(self, engine: Engine) -> None:
         """Until every conversation that a crash left is in the hands of this server."""
         async with asyncio.timeout(users.PATIENCE):
-            while left := await engine.store.unsettled():
-                if all(name in engine.alive for name in left):
+            while left := await patiently(engine.store.unsettled):
+                if all([await self.is_held(engine, name) for name in left]):
                     break
                 free = asyncio.Event()
                 engine.clock.call_after(20, free.set)
                 await free.wait()
         self.journal.write(Recovered(pid=os.getpid()))
 
+    async def is_held(self, engine: Engine, name: str) -> bool:
+        """Returns whether this server runs a conversation, or another node that lives."""
+        if name in engine.alive or self.place is None:
+            return name in engine.alive
+        row = await patiently(partial(engine.store.conversation, name))
+        return row is not None and is_held(row, engine.clock.now(), has_died)
+
     async def open(self, engine: Engine, agent: str, name: str) -> Talk:
+        create = partial(engine.create, agent, conversation_id=name, rules=RULES[name])
         try:
-            return await engine.create(agent, conversation_id=name, rules=RULES[name])
+            return await patiently(create)
         except Refused:  # it is there already
-            return await engine.open(name)
+            return await patiently(partial(engine.open, name))
 
     # --- the conversations ----------------------------------------------------------------------
 
@@ -141,7 +194,7 @@ class Day:
         ann = self.screen("ann", talk)
         ben = self.screen("ben", talk)
         await ann.come()
-        person = Person(talk, ann, self.journal)
+        person = self.person(talk, ann)
         for number, words in enumerate(["think plan", "question", "tool permission"], 1):
             await person.say(f"w-{number}", words)
             if number != 2:
@@ -165,7 +218,7 @@ class Day:
         """A full queue whose messages are moved, replaced and removed; another model; stops; no follower."""
         cat = self.screen("cat", talk)
         await cat.come()
-        person = Person(talk, cat, self.journal)
+        person = self.person(talk, cat)
         first = await person.say("q-1", "long")
         await person.choose("model q-1", "fast")
         await person.control("control q-1")
@@ -187,7 +240,11 @@ class Day:
             )
         if turn is not None and turn not in cat.ended and not is_at_rest(cat):
             await cat.leave()  # with the last follower the turn stops
-            await eve.until(lambda: turn in eve.ended, "an end without followers")
+            await eve.until(
+                # A node that dies meanwhile may leave a turn that waits for a person.
+                lambda: turn in eve.ended or (self.has_nodes and is_at_rest(eve)),
+                "an end without followers",
+            )
             await cat.come()
         await person.rest()
         await cat.has_everything()
@@ -196,7 +253,7 @@ class Day:
         """An agent in a process of its own: tools, a question, another model, a stop."""
         dan = self.screen("dan", talk)
         await dan.come()
-        person = Person(talk, dan, self.journal)
+        person = self.person(talk, dan)
         await person.say("c-1", "tool")
         await person.say("c-2", "question")
         await person.rest()
@@ -214,7 +271,7 @@ class Day:
         """Answers that grow for longer than it takes to save them; the first one is taken back."""
         fay = self.screen("fay", talk)
         await fay.come()
-        person = Person(talk, fay, self.journal)
+        person = self.person(talk, fay)
         for number, words in enumerate(["error", "think", "hello"], 1):
             await person.say(f"l-{number}", words)
             await person.rest()
@@ -238,18 +295,30 @@ def end_with_the_sweep() -> None:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
-    if len(sys.argv) > 2:
-        broken_parts.put_in(sys.argv[2])
+    parser = argparse.ArgumentParser(prog="python -m tests.prove.day")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("part", nargs="?", default="nothing")
+    parser.add_argument("--node", help="the name of this one")
+    parser.add_argument("--nodes", type=int, default=1, help="how many there are")
+    parser.add_argument("--count", action="store_true", help="passes of crash points")
+    given = parser.parse_args()
+    folder = given.folder
+    broken_parts.put_in(given.part)
     counts: Counter[str] = Counter()
-    if "count" in sys.argv[3:]:
+    if given.count:
         on_reach(lambda point: counts.update([point.name.lower()]))
     if is_database(address_in(folder)):
         threading.Thread(target=end_with_the_sweep, daemon=True).start()
-    asyncio.run(Day(folder).run())
+    place = NodePlace(folder, given.node, given.nodes) if given.node else None
+    asyncio.run(Day(folder, place).run())
     if counts:
         every = {point.name.lower(): counts[point.name.lower()] for point in CrashPoint}
-        (folder / COUNTS).write_bytes(msgspec.json.encode(every))
+        counts_of(folder, given.node).write_bytes(msgspec.json.encode(every))
+
+
+def counts_of(folder: Path, node: str | None) -> Path:
+    """Returns the file of how often a server passed each crash point."""
+    return folder / f"counts{node or ''}.json"
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ python -m tests.prove.sweep [--each N] [--json]     die at every crash point, in
 python -m tests.prove.sweep --kills N [--json]      kill it N times, at any moment
 python -m tests.prove.sweep --store postgres ...    the same on PostgreSQL, with cut connections, and
                                                     PostgreSQL itself is restarted (--restarts N)
+python -m tests.prove.sweep --nodes 2 ...           several servers at once, one of which dies
+python -m tests.prove.sweep --nodes 3 --minutes 30  random kills, suspensions and partitions, for a time
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from tests.prove.day import COUNTS, ROOT
+from tests.prove.day import ROOT, counts_of
 from tests.prove.helpers.day_store import STORES, StoreName, address_in, keep_address, points_of
 from tests.prove.helpers.figures import Figures, figures_of
 from tests.prove.helpers.history import History
@@ -68,6 +70,16 @@ class Plan(Struct, frozen=True):
     name: str
     deaths: tuple[str, ...] = ()  # crash points, or `kill:SECONDS`
     part: str = "nothing"  # that is broken
+    nodes: int = 1  # if there are several, deaths are as in `tests.prove.several_nodes`
+
+    @property
+    def deaths_wanted(self) -> int:
+        """Returns the number of deaths; a suspension or a partition is none."""
+        if self.nodes == 1:
+            return len(self.deaths)
+        from tests.prove.several_nodes import is_deadly
+
+        return sum(map(is_deadly, self.deaths))
 
 
 def start(
@@ -109,14 +121,14 @@ def run(plan: Plan, databases: Databases | None = None) -> Run:
     """
     began = time.monotonic()
     with new_folder(databases) as folder:
-        deaths = live(plan, folder)
+        deaths = live(plan, folder) if plan.nodes == 1 else live_on_nodes(plan, folder)
         if databases is not None:
             note_outages(folder, [line for line in databases.away if line.until > began])
         history = History.read(folder)
         found = violations(history)
         if found and os.environ.get("PROVE_KEEP"):
             keep(folder, Path(os.environ["PROVE_KEEP"], plan.name))
-    reached = deaths == len(plan.deaths)
+    reached = deaths == plan.deaths_wanted
     return Run(plan.name, deaths, reached, found, figures_of(history), time.monotonic() - began)
 
 
@@ -139,6 +151,13 @@ def keep(folder: Path, place: Path) -> None:
     shutil.copytree(folder, place, dirs_exist_ok=True)
 
 
+def live_on_nodes(plan: Plan, folder: Path) -> int:
+    """The day on several servers at once."""
+    from tests.prove.several_nodes import live_on
+
+    return live_on(plan, folder)
+
+
 def live(plan: Plan, folder: Path) -> int:
     """The day, its deaths and its end. Counts the deaths: some may come too late."""
     journal = Journal(folder / "journal")
@@ -157,7 +176,7 @@ def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
         code = day.wait()
     if day.stdin is not None:
         day.stdin.close()
-    look_for_orphans(folder, journal)
+    look_for_orphans(folder, journal, day.pid)
     if code not in (0, EXIT_CODE, -signal.SIGKILL):
         said = (folder / "errors").read_text(errors="replace").strip().splitlines()
         why = next((line for line in reversed(said) if "Error" in line), "")
@@ -182,12 +201,12 @@ def die(folder: Path, journal: Journal, part: str, death: str) -> bool:
     return died
 
 
-def look_for_orphans(folder: Path, journal: Journal) -> None:
-    """Records and ends every process of an agent that is still running."""
+def look_for_orphans(folder: Path, journal: Journal, server: int) -> None:
+    """Records and ends every process of a server's agents that is still running."""
     started = {
         tuple(p)
         for line in read(folder / "journal")
-        if isinstance(line, Opened)
+        if isinstance(line, Opened) and line.server == server
         for p in line.processes
     }
     deadline = time.monotonic() + GONE
@@ -205,12 +224,21 @@ def look_for_orphans(folder: Path, journal: Journal) -> None:
 def counts(databases: Databases | None = None) -> dict[str, int]:
     """How often a day without a death passes each point."""
     with new_folder(databases) as folder:
-        with start(folder, "nothing", None, "count") as day:
+        day = start(folder, "nothing", None, "--count")
+        try:
             code = day.wait(LONGEST)
+        finally:
+            day.kill()
+            day.wait()
         if code:
             raise SystemExit((folder / "errors").read_text(errors="replace"))
-        passed = msgspec.json.decode((folder / COUNTS).read_bytes(), type=dict[str, int])
+        passed = passed_in(folder)
         return {name: passed[name] for name in points_of(store_of(databases))}
+
+
+def passed_in(folder: Path, node: str | None = None) -> dict[str, int]:
+    """Returns how often a server that has ended passed each point."""
+    return msgspec.json.decode(counts_of(folder, node).read_bytes(), type=dict[str, int])
 
 
 def store_of(databases: Databases | None) -> StoreName:
@@ -329,6 +357,9 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=50, help="of PostgreSQL meanwhile (50)")
     parser.add_argument("--json", action="store_true", help="the result as JSON")
     parser.add_argument("--store", choices=STORES, default="sqlite", help="of the day (sqlite)")
+    parser.add_argument("--nodes", type=int, default=1, help="servers at once (1)")
+    parser.add_argument("--minutes", type=float, default=0, help="of a soak of several nodes")
+    parser.add_argument("--at-once", type=int, default=0, help="days that run at the same time")
     options = parser.parse_args()
     if options.store == "sqlite":
         return sweep(options, None)
@@ -341,9 +372,20 @@ def main() -> int:
 def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
     """Runs all days, and prints what was found. Returns the exit code."""
     began = time.monotonic()
-    known = len(points_of(store_of(databases)))
+    known = len(points_of(store_of(databases), nodes=options.nodes > 1))
     points, wanted = 0, options.kills
-    if options.kills:
+    if options.nodes > 1:
+        from tests.prove import several_nodes
+
+        if options.minutes:
+            days = several_nodes.soak(options.nodes, options.minutes, options.seed, databases)
+        else:
+            planned = several_nodes.plans(options.nodes, options.each, databases)
+            points = several_nodes.points_in(planned)
+            wanted = sum(plan.deaths_wanted for plan in planned)
+            at_once = options.at_once or max(1, AT_ONCE // options.nodes)
+            days = all_runs(planned, at_once * (os.cpu_count() or 1), databases)
+    elif options.kills:
         days = all_kills(options.kills, options.seed, databases=databases)
     else:
         passed = counts(databases)
@@ -356,7 +398,8 @@ def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
     figures = Figures()
     deaths = 0
     with Restarts(databases, options.restarts, options.seed) as restarts:
-        for finished in chain(days, more_kills(restarts, options.seed, databases)):
+        more = more_kills(restarts, options.seed, databases) if options.nodes == 1 else ()
+        for finished in chain(days, more):
             done.append(finished)
             figures.add(finished.figures)
             deaths += finished.deaths
@@ -385,7 +428,8 @@ def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
     else:
         _table(result)
     is_wrong = wrong or figures.lost or figures.doubled or figures.unsettled
-    return 1 if is_wrong or (not options.kills and points < known) else 0
+    is_whole = not (options.kills or options.minutes)
+    return 1 if is_wrong or (is_whole and points < known) else 0
 
 
 def _progress(days: int, deaths: int, wanted: int, wrong: int) -> None:

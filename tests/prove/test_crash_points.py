@@ -1,4 +1,4 @@
-"""Every commit, publish, spawn and call of an agent has a crash point before and after it."""
+"""Every commit, publish, spawn, call of an agent and message to another node has a crash point before and after it."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ READS = {
         "overdue",
         "owned",
         "nodes",
+        "versions",
         "entries",
         "turns",
         "receipt",
@@ -100,6 +101,8 @@ def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
     if name in OF_A_STORE and whose in ("store", "_store"):
         return stores
     if name in OF_AN_AGENT and whose in ("agent", "_agent", "session", "_session"):
+        return True
+    if name in ("send", "broadcast") and whose == "_bus":
         return True
     if name == "fork":  # conversations do that, too
         return whose == "os"
@@ -161,6 +164,7 @@ def test_no_commit_publish_spawn_or_call_of_an_agent_is_without_a_name(name: str
         "async def f(self):\n    reach(CrashPoint.A)\n    await self.store.claim(x)",
         "def f(self):\n    self.bus.publish(x)\n    reach(CrashPoint.A)",
         "def f(self):\n    subprocess.Popen(x)",
+        "def f(self):\n    reach(CrashPoint.A)\n    self._bus.send(inbox, x)",
         "async def f(self):\n    reach(CrashPoint.A)\n    await session.prompt(x)\n"
         "    await session.interrupt()\n    reach(CrashPoint.B)",
         "def f(db):\n    db.execute('COMMIT')",

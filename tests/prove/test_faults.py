@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from tests.agents.helpers.processes import wait_until_gone
 from tests.engine.helpers.watcher import Watcher, engine_on
 from tests.prove.helpers import journal as j
 from tests.prove.helpers.databases import Databases
-from tests.prove.helpers.day_store import STORES, StoreName, address_in, open_rows
+from tests.prove.helpers.day_store import STORES, StoreName, address_in, holds_lock, open_rows
 from tests.prove.helpers.history import History
 from tests.prove.helpers.invariants import violations
 from tests.prove.sweep import finish, new_folder, start
@@ -93,32 +92,10 @@ def everything_of(folder: Path, name: str) -> dict[str, list[tuple[object, ...]]
 def stands_still(day: subprocess.Popen[bytes], folder: Path) -> bool:
     """Suspends the server, unless it is writing: then it would hold a lock."""
     day.send_signal(signal.SIGSTOP)
-    address = address_in(folder)
-    if holds_lock_of_database(address) if is_database(address) else holds_lock_of_file(address):
+    if holds_lock(address_in(folder)):
         day.send_signal(signal.SIGCONT)
         return False
     return True
-
-
-def holds_lock_of_file(path: str) -> bool:
-    db = sqlite3.connect(path, timeout=0, isolation_level=None)
-    try:
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("ROLLBACK")
-    except sqlite3.OperationalError:
-        return True
-    finally:
-        db.close()
-    return False
-
-
-def holds_lock_of_database(address: str) -> bool:
-    rows = open_rows(address)
-    try:
-        busy = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-        return bool(rows.read(f"{busy} AND state LIKE 'idle in transaction%'"))
-    finally:
-        rows.close()
 
 
 class Stale(NamedTuple):
@@ -152,8 +129,12 @@ def standing_still(folder: Path, part: str = "nothing") -> Iterator[Stale]:
         until(lambda: stands_still(stale, folder), "a moment without a write")
         received = received_in(folder)
         journal.write(j.Killed(pid=stale.pid, how="it stands still"))
-        with start(folder, part) as other:
-            assert other.wait(PATIENCE * 2) == 0, "another one finishes the day"
+        other = start(folder, part)
+        try:
+            assert other.wait(PATIENCE) == 0, "another one finishes the day"
+        finally:
+            other.kill()
+            other.wait()
         yield Stale(stale.pid, received)
         stale.send_signal(signal.SIGCONT)
         assert finish(stale, folder, journal) > 0, "it cannot finish it, too"

@@ -281,11 +281,20 @@ def sets_the_clock() -> None:
     SystemClock.now = now  # type: ignore[method-assign]
 
 
+def has_another_clock_on_one_node() -> None:
+    """Breaks nothing, but the clock of the first node is two hours ahead."""
+    if "a" not in sys.argv:
+        return
+    real = SystemClock.now
+    SystemClock.now = lambda self: real(self) + 7_200_000  # type: ignore[method-assign]
+
+
 PARTS: dict[str, Callable[[], None]] = {
     part.__name__: part
     for part in [
         nothing,
         sets_the_clock,
+        has_another_clock_on_one_node,
         tells_before_it_writes,
         loses_an_entry,
         drops_a_frame,

@@ -9,6 +9,7 @@ from tests.prove.helpers import journal as j
 from tests.prove.helpers.delays import outages_of
 from tests.prove.helpers.history import Connection, History
 from tests.prove.helpers.saving import Saves
+from tests.prove.helpers.witness_agent import work_key
 from turnwire.core.partials import BlockName
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
@@ -116,31 +117,40 @@ def shown_stays(history: History) -> Iterator[str]:
 
 def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str]]:
     """Client, block, conversation, and the text that was shown long enough before a kill to be saved."""
-    servers: list[tuple[j.Began, list[j.Got]]] = []
-    talks: dict[str, str] = {}
-    for line in history.lines:
-        if isinstance(line, j.Began):
-            servers.append((line, []))
-        elif isinstance(line, j.Came):
-            talks[line.client] = line.talk
-        elif isinstance(line, j.Got):
-            servers[-1][1].append(line)
+    came = {(line.client, line.connection): line for line in history.of(j.Came)}
+    shown_by = _servers_of_messages(history) if history.has_nodes else {}
     killed = {line.pid for line in history.of(j.Killed)}
-    for began, got in servers:
-        if began.pid not in killed or not got:
+    for began in history.of(j.Began):
+        if began.pid not in killed:
             continue
         saves = Saves(history.lines, began, outages_of(history, began.pid))
         seen: dict[tuple[str, BlockName], str] = {}
-        for line in got:
-            if not saves.have_to_hold(talks[line.client], line.at):
+        for line in history.of(j.Got):
+            client = came[line.client, line.connection]
+            # Of several nodes, the clients of others may follow the one that was killed.
+            if not history.has_nodes and client.server != began.pid:
+                continue
+            if not saves.have_to_hold(client.talk, line.at):
                 continue
             frame = decode(bytes(line.frame))
             if isinstance(frame, f.AssistantChunk | f.AssistantThinking) and frame.payload.partial:
                 said = frame.payload
+                work = said.message_id.rpartition("_")[0]
+                if history.has_nodes and shown_by.get(work) != began.pid:
+                    continue
                 key = (line.client, (said.message_id, said.index))
                 seen[key] = ("" if said.snapshot else seen.get(key, "")) + said.text
-        for (client, block), shown in seen.items():
-            yield client, block, talks[client], shown
+        for (name, block), shown in seen.items():
+            yield name, block, history.clients[name][0].came.talk, shown
+
+
+def _servers_of_messages(history: History) -> dict[str, int]:
+    """Returns the server of each agent that had a prompt, by the beginning of its messages' ids."""
+    return {
+        f"msg_{work_key(line.talk, line.turn, line.session)}": history.sessions[line.session].server
+        for line in history.of(j.Handed)
+        if line.turn is not None
+    }
 
 
 def the_bus_is_a_hint(history: History) -> Iterator[str]:
@@ -148,8 +158,9 @@ def the_bus_is_a_hint(history: History) -> Iterator[str]:
     killed = {line.pid for line in history.of(j.Killed)}
     if not history.servers or list(history.servers)[-1] in killed:
         return  # it may not have had the time
+    last = history.of(j.Ended)[-1].pid if history.of(j.Ended) else 0
     for client, connections in history.clients.items():
-        if client.startswith("eve"):
+        if client.startswith("eve") and connections[-1].came.server == last:
             cursor = max((number_of(f) or 0 for c in connections for f in c.frames), default=0)
             head = history.logs[connections[0].came.talk].head
             if cursor < head:

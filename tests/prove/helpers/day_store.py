@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -18,11 +19,14 @@ from turnwire.crash_points import CrashPoint
 from turnwire.stores.address import is_database
 
 __all__ = [
+    "OF_SURVIVORS",
+    "OF_THE_EXPELLED",
     "STORES",
     "DatabaseRows",
     "Rows",
     "StoreName",
     "address_in",
+    "holds_lock",
     "keep_address",
     "open_rows",
     "points_of",
@@ -33,11 +37,19 @@ STORES: tuple[StoreName, ...] = ("sqlite", "postgres")
 PATIENCE = 60.0  # seconds; a restart of the database takes one or two
 
 
-def points_of(store: StoreName) -> list[str]:
+# Points that a server passes only if there are others, and those that need a fault of this or another node.
+OF_SEVERAL = ("node_", "attach", "follow", "forward", "carries_out", "answers")
+OF_SURVIVORS = ("takes_over", "took_over")
+OF_THE_EXPELLED = ("expelled",)
+
+
+def points_of(store: StoreName, *, nodes: bool = False) -> list[str]:
     """Returns the names of the crash points that a day on this store passes."""
-    others = tuple(f"{name}_" for name in STORES if name != store)
+    others = [f"{name}_" for name in STORES if name != store]
+    if not nodes:
+        others += [*OF_SEVERAL, *OF_SURVIVORS, *OF_THE_EXPELLED]
     names = [point.name.lower() for point in CrashPoint]
-    return [name for name in names if not name.startswith(others)]
+    return [name for name in names if not name.startswith(tuple(others))]
 
 
 def keep_address(folder: Path, address: str) -> None:
@@ -125,3 +137,31 @@ class DatabaseRows:
 def open_rows(address: str) -> Rows:
     """Opens the store at an address for reading, next to a store of this process."""
     return DatabaseRows(address) if is_database(address) else FileRows(address)
+
+
+def holds_lock(address: str) -> bool:
+    """Returns whether a server that has just been suspended was in the middle of a write."""
+    return holds_lock_of_database(address) if is_database(address) else holds_lock_of_file(address)
+
+
+def holds_lock_of_file(path: str) -> bool:
+    db = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("ROLLBACK")
+    except sqlite3.OperationalError:
+        return True
+    finally:
+        db.close()
+    return False
+
+
+def holds_lock_of_database(address: str) -> bool:
+    rows = open_rows(address)
+    try:
+        busy = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+        # One that is still active with a transaction may be waiting for the server soon.
+        holds = "state LIKE 'idle in transaction%' OR backend_xid IS NOT NULL"
+        return bool(rows.read(f"{busy} AND pid <> pg_backend_pid() AND ({holds})"))
+    finally:
+        rows.close()

@@ -37,6 +37,7 @@ class Began(Line, frozen=True):
     epoch: str
     lease: float
     save_every: float  # seconds between two saves of a block that grows
+    node: str = ""  # its name among several; empty: it is the only one
     load: float = msgspec.field(default_factory=load)
 
 
@@ -73,9 +74,15 @@ class Left(Line, frozen=True):
 
 
 class Away(Line, frozen=True):
-    """The database was restarted: from the time of this line until then it answered nothing."""
+    """The database was away, for all or for one server: until then it answered nothing."""
 
     until: float
+
+
+class Resumed(Line, frozen=True):
+    """A server goes on that was suspended, or cut off from the others."""
+
+    pid: int
 
 
 class InDoubt(Line, frozen=True):
@@ -147,6 +154,7 @@ class Came(Line, frozen=True):
     connection: int
     last_sequence: int | None = None
     epoch: str | None = None
+    server: int = 0  # pid
 
 
 class Got(Line, frozen=True):
@@ -214,6 +222,7 @@ Lines: TypeAlias = (
     | Failed
     | Left
     | Away
+    | Resumed
     | InDoubt
     | Certain
     | Ticked

@@ -127,15 +127,21 @@ def _in_order(log: TalkLog, told: list[j.Told], said: list[str]) -> Iterator[str
 
 
 def one_writer(history: History) -> Iterator[str]:
-    """After a server has written its agent's output, no earlier server writes."""
+    """After the output of an agent is written, no earlier agent and no earlier server writes."""
     for log in history.logs.values():
-        newest = -1
+        newest, newest_agent = -1, 0.0
         for entry in log.entries:
             speakers = history.speakers.get(known_meta(entry.message).message_id or "", set())
-            by = [history.servers.get(history.sessions[name].server, -1) for name in speakers]
-            if by and max(by) < newest:
+            agents = [history.sessions[name] for name in speakers]
+            by = [history.servers.get(agent.server, -1) for agent in agents]
+            # Of several nodes, an earlier one may take over from a later one.
+            if by and max(by) < newest and not history.has_nodes:
                 yield f"{log.name}: number {entry.sequence} is of a server that had lost it"
             newest = max([newest, *by])
+            opened = [agent.at for agent in agents]
+            if opened and max(opened) < newest_agent:
+                yield f"{log.name}: number {entry.sequence} is of an agent that had lost it"
+            newest_agent = max([newest_agent, *opened])
 
 
 def no_orphan(history: History) -> Iterator[str]:
@@ -237,7 +243,7 @@ def truthful_state(history: History) -> Iterator[str]:
 
 def interrupt_ends(history: History) -> Iterator[str]:
     """A turn that was asked to stop has stopped, in time."""
-    began = [line.at for line in history.of(j.Began)]
+    began = [line.at for line in history.lines if isinstance(line, j.Began | j.Resumed)]
     slow = max((line.load for line in history.of(j.Began)), default=1.0)
     seen: dict[tuple[str, int | None], float] = {}
     for connections in history.clients.values():

@@ -24,8 +24,8 @@ EVERY = 15  # batches
 
 
 @asynccontextmanager
-async def losing_connections(address: str, journal: Journal) -> AsyncIterator[str]:
-    """Yields an address of the same database whose connections are cut.
+async def losing_connections(address: str, journal: Journal) -> AsyncIterator[Proxy]:
+    """Yields a proxy to the same database that cuts its connections.
 
     The request is lost, or the answer to it: so some commits are written, and others are not.
     """
@@ -59,7 +59,7 @@ async def losing_connections(address: str, journal: Journal) -> AsyncIterator[st
         CommitWriter._settle = settle  # type: ignore[method-assign]
         Lane._has_committed = has_committed  # type: ignore[method-assign]
         try:
-            yield proxy.address
+            yield proxy
         finally:
             CommitWriter._send = real  # type: ignore[method-assign]
             CommitWriter._settle = real_settle  # type: ignore[method-assign]

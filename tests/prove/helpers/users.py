@@ -1,17 +1,20 @@
 """Users of a conversation: clients that come and go, and people who retry.
 
 Users remember only the journal. After a crash they repeat all commands with the
-same ids, like clients that do not know the result of their requests.
+same ids, like clients that do not know the result of their requests. Among several nodes
+they also reconnect and repeat when another node takes over.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -20,23 +23,48 @@ from tests.engine.helpers.reconnecting_client import number_of
 from tests.prove.helpers.day_store import Rows
 from tests.prove.helpers.journal import Asked, Came, Got, Journal, Lines, Satisfied, Told, load
 from turnwire.core.controls import McpReconnect
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
 from turnwire.engine import Answer, Talk
+from turnwire.engine.fanout.channel import FollowAgain
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned, StorageUnavailable
 
 PATIENCE = 30.0 * load()  # seconds; only a broken server lets a client wait that long
 
 
+_T = TypeVar("_T")
+
+
+async def patiently(call: Callable[[], Awaitable[_T]]) -> _T:
+    """Calls again while the database is away."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await call()
+        except StorageUnavailable:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.1)
+
+
 class Screen:
     """Follows one conversation over any number of connections, and records its frames."""
 
     def __init__(
-        self, name: str, talk: Talk, rows: Rows, journal: Journal, before: list[Lines]
+        self,
+        name: str,
+        talk: Talk,
+        rows: Rows,
+        journal: Journal,
+        before: list[Lines],
+        *,
+        reconnects: bool = False,
     ) -> None:
         self.name = name
+        self._reconnects = reconnects
         self.status: Status | None = None
         self.ended: set[int] = set()  # turns
         self.grew: set[int] = set()  # turns of which something was seen
@@ -76,6 +104,19 @@ class Screen:
             self._task = None
 
     async def _follow(self, last_sequence: int | None, epoch: str | None) -> None:
+        if not self._reconnects:
+            await self._follow_once(last_sequence, epoch)
+            return
+        while True:
+            try:
+                await self._follow_once(last_sequence, epoch)
+            except (FollowAgain, StorageUnavailable, Refused) as ended:
+                if isinstance(ended, Refused) and ended.code != "STORAGE_UNAVAILABLE":
+                    raise
+            await asyncio.sleep(0.02)
+            last_sequence, epoch = self.cursor or None, self.epoch
+
+    async def _follow_once(self, last_sequence: int | None, epoch: str | None) -> None:
         self._connection += 1
         came = Came(
             client=self.name,
@@ -83,6 +124,7 @@ class Screen:
             connection=self._connection,
             last_sequence=last_sequence,
             epoch=epoch,
+            server=os.getpid(),
         )
         self._journal.write(came)
         following = self._talk.follow(last_sequence=last_sequence, epoch=epoch)
@@ -150,7 +192,8 @@ class Screen:
 
     async def has_everything(self) -> None:
         """Waits until the client has the whole log and its last state."""
-        row = await self._talk._engine.store.conversation(self._talk.id)
+        store = self._talk._engine.store
+        row = await patiently(partial(store.conversation, self._talk.id))
         assert row is not None
         await self.until(lambda: self.cursor >= row.head, f"number {row.head}")
         self._journal.write(Satisfied(client=self.name, talk=self._talk.id, head=row.head))
@@ -159,8 +202,12 @@ class Screen:
 class Person:
     """Repeats a command until it is answered."""
 
-    def __init__(self, talk: Talk, screen: Screen, journal: Journal) -> None:
+    def __init__(
+        self, talk: Talk, screen: Screen, journal: Journal, *, repeats: bool = False
+    ) -> None:
+        """`repeats`: also what a node refused because it has just lost the conversation."""
         self.talk = talk
+        self._repeats = repeats
         self.screen = screen
         self._journal = journal
         self._clock = talk._engine.clock
@@ -178,6 +225,9 @@ class Person:
                 await self._a_while(later)
                 continue
             except TurnwireError as refused:
+                if self._repeats and refused.code == "STORAGE_UNAVAILABLE":
+                    await self._a_while(refused)
+                    continue
                 told = Told(talk=talk, kind=kind, name=name, about=about, code=refused.code)
                 self._journal.write(told)
                 return None

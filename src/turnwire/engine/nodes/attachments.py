@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from turnwire.background import BackgroundTasks
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.fanout.channel import Channel, FollowAgain, Presentation
 from turnwire.engine.fanout.remote_follow import missed_by
 from turnwire.engine.nodes import messages as m
@@ -146,7 +147,9 @@ class _Attachment:
             self._grows = message.at.grows
             self.channel.relay(state, unpacked)
         elif not message.first:
+            reach(CrashPoint.FOLLOWS)
             self._give(state, unpacked)
+            reach(CrashPoint.FOLLOWED)
         elif state is self.channel.state:  # the followers have missed nothing
             self._grows = message.at.grows
             self.channel.relay(state, unpacked)

@@ -15,6 +15,7 @@ from turnwire.background import BackgroundTasks
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import ERRORS, Refused
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.actor.commands import Answer
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.nodes.mailbox import Mailbox
@@ -141,9 +142,12 @@ class Forwarding:
         pending = _Pending(owner, message, accepted, self._clock.now(), patience)
         self._pending[message.request] = pending
         try:
+            reach(CrashPoint.FORWARDS)
             self._mailbox.send(owner, message)
             self._check_later(pending)
-            return await pending.done
+            answer = await pending.done
+            reach(CrashPoint.FORWARDED)
+            return answer
         finally:
             del self._pending[message.request]
             if pending.again is not None:
@@ -219,6 +223,7 @@ class Forwarding:
                 m.Answered(here, request, msgspec.json.encode(answer.ack), answer.duplicate),
             )
 
+        reach(CrashPoint.CARRIES_OUT)
         try:
             if isinstance(message, m.End):
                 await self._here.end(message.conversation_id, message.reason)
@@ -244,6 +249,7 @@ class Forwarding:
             self._reply(message, m.Refusal(here, request, "INTERNAL_ERROR", said, b"{}"))
 
     def _reply(self, message: m.Ask | m.End, answer: m.Message) -> None:
+        reach(CrashPoint.ANSWERS)
         if message.request in self._answers:
             self._answers[message.request] = answer
         self._mailbox.send(message.sender, answer)

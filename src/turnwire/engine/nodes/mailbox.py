@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.nodes import messages as m
 from turnwire.ports import Bus
 
@@ -41,11 +42,17 @@ class Mailbox:
 
     def send(self, inbox: str, message: m.Message) -> None:
         """Sends a message to one node. It may be lost."""
-        self._bus.send(inbox, m.encode(message))
+        data = m.encode(message)
+        reach(CrashPoint.NODE_SENDS)
+        self._bus.send(inbox, data)
+        reach(CrashPoint.NODE_SENT)
 
     def broadcast(self, message: m.Message) -> None:
         """Sends a message to all other nodes. It may be lost."""
-        self._bus.broadcast(m.encode(message))
+        data = m.encode(message)
+        reach(CrashPoint.NODE_BROADCASTS)
+        self._bus.broadcast(data)
+        reach(CrashPoint.NODE_BROADCAST)
 
     def _receive(self, data: bytes) -> None:
         message = m.decode(data)

@@ -8,6 +8,7 @@ from typing import Any
 
 from turnwire.background import BackgroundTasks
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.fanout.channel import Channel
 from turnwire.engine.fanout.followers import Following
 from turnwire.engine.nodes import messages as m
@@ -81,6 +82,7 @@ class _Relay:
             await channel.until_told()
             if self._is_over:
                 return
+            reach(CrashPoint.ATTACHES)
             self._flush()
             now = channel.now(iso(self._clock.now()))
             packed = {}
@@ -91,6 +93,7 @@ class _Relay:
             self.number += 1
             place = (self.name, self.number, self._position(channel), packed, is_first)
             self._mailbox.send(self.to, m.Presented(self._mailbox.inbox, *place))
+            reach(CrashPoint.ATTACHED)
 
     def _add(self, name: str) -> bool:
         """Begins to relay a protocol. Returns False if that is not possible."""

@@ -63,16 +63,21 @@ class Claims:
         Raises Owned, NewerState.
         """
         left = await self._see_it_left(conversation_id)
+        if left is not None:
+            reach(CrashPoint.TAKES_OVER)
         try:
             claim = await self._take_as(self._node.owner, conversation_id, self._node.lease)
         except Owned as owned:
             dead = owned.data.get("owner")
             if dead is None or not has_died(dead):
                 raise
+            left = str(dead)
+            reach(CrashPoint.TAKES_OVER)
             # Claims in the name of the dead owner, to release its claim.
-            await self.release(await self._take_as(dead, conversation_id, 0))
+            await self.release(await self._take_as(left, conversation_id, 0))
             claim = await self._take_as(self._node.owner, conversation_id, self._node.lease)
-        if left is not None:  # and now expelled
+        if left is not None:
+            reach(CrashPoint.TOOK_OVER)
             self._watched.pop(left, None)
         return claim
 
@@ -91,12 +96,13 @@ class Claims:
                 or row.owner is None
                 or row.owner == self._node.owner
                 or row.lease_until > self._clock.now()
-                or not may_live_here(row.owner)
             ):
                 return None
+            if not may_live_here(row.owner):
+                return row.owner
             found = [node for node in await self._store.nodes() if node.owner == row.owner]
             if not found:  # it was expelled, or is no node
-                return None
+                return row.owner
             [node] = found
             watch = self._watched.get(node.owner)
             if watch is None or watch.renewals != node.renewals:

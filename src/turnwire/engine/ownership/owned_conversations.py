@@ -401,6 +401,7 @@ class OwnedConversations:
                 "This process did not renew its lease in time, and has lost %d conversations.",
                 len(lost),
             )
+        reach(CrashPoint.EXPELLED)
         self._node.begin_again()
         self._lease = self._new_lease()
         await self._join()
