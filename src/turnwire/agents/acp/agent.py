@@ -122,22 +122,22 @@ class AcpAgent:
             isolation=self._isolation,
         )
         hide = [] if self._isolation is None else self._isolation.hide
-        session = AcpSession(self.name, process, start, cwd, hide=hide)
+        opened = AcpSession(self.name, process, start, cwd, hide=hide)
         try:
             async with asyncio.timeout(self._start_seconds):
-                await session.begin(
+                await opened.begin(
                     isolation=self._isolation,
                     auth_method=self._auth_method,
                     mcp_servers=self._mcp_servers,
                 )
         except BaseException as error:
-            await session.close()
+            await opened.close()  # the crash points of the start stand around it
             if isinstance(error, TimeoutError):
                 seconds = f"{self._start_seconds:g} seconds"
                 raise AgentGone(f"The agent {self.name} did not start within {seconds}.") from None
             raise
-        self._sessions.add(session)
-        return session
+        self._sessions.add(opened)
+        return opened
 
     def _environment(self) -> dict[str, str]:
         given = {
