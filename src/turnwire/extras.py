@@ -11,6 +11,7 @@ MODULES = {
     "click": "cli",
     "nats": "nats",
     "prompt_toolkit": "cli",
+    "pydantic_ai": "pydantic-ai",
     "rich": "cli",
     "starlette": "server",
     "uvicorn": "server",

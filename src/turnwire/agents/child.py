@@ -107,7 +107,8 @@ class ChildAgent:
             keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
         session = ChildSession(process)
-        own = structs.replace(start, lease=None, pieces=[])  # the guard enforces the lease
+        # The guard enforces the lease. The log cannot be read from another process.
+        own = structs.replace(start, lease=None, pieces=[], history=None)
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(wire.Open(self._target, own, self._options))

@@ -12,6 +12,7 @@ from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
 from turnwire.errors import TurnwireError
 from turnwire.ports.lease import Lease
 
@@ -27,6 +28,7 @@ __all__ = [
     "Isolation",
     "NativeFork",
     "PreparesSessions",
+    "ReadsHistory",
     "RunsCommands",
     "SessionPiece",
     "SessionStart",
@@ -81,6 +83,13 @@ class SessionPiece(Struct, frozen=True):
     data: bytes
 
 
+class ReadsHistory(Protocol):
+    """Reads the log of a conversation."""
+
+    async def __call__(self) -> list[Message]:
+        """Returns all entries so far, in order."""
+
+
 class SessionStart(Struct, frozen=True, omit_defaults=True):
     """The parameters of an agent session to open."""
 
@@ -102,6 +111,9 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # Every process of the session must end before the lease does. None: there are no other owners.
     lease: Lease | None = None
     pieces: list[SessionPiece] = []  # of the resumed or forked session, as the store keeps them
+
+    # For an agent that keeps no session of its own. None: the log cannot be read.
+    history: ReadsHistory | None = None
 
 
 class AgentGone(TurnwireError):

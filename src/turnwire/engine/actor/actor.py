@@ -21,6 +21,7 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.message import Message
 from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
@@ -620,6 +621,7 @@ class Actor:
             row.native_from if self._native_session_id is None else None,
             mcp_off=self.state.mcp_off,
             lease=self.lease,
+            history=self._log,
         )
 
     async def pieces(self) -> list[SessionPiece]:
@@ -636,6 +638,15 @@ class Actor:
     def keep(self, pieces: list[SessionPiece]) -> None:
         """Takes pieces of the agent's session, which the next commit writes."""
         self._pieces += pieces
+
+    async def _log(self) -> list[Message]:
+        """Returns all entries of the log, for an agent that keeps no session of its own."""
+        found: list[Message] = []
+        after, name = 0, self.row.conversation_id
+        while page := await self._store.entries(name, after=after):
+            found += [stored.entry for stored in page]
+            after = page[-1].sequence
+        return found
 
     async def allowance(self) -> Allowance:
         """Returns what an agent without a turn may spend. Reserves nothing."""

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from turnwire.testing.model_api import http
 from turnwire.testing.model_api import script as s
+from turnwire.testing.model_api.chat import ChatCompletions
 from turnwire.testing.model_api.messages import Messages
 from turnwire.testing.model_api.protocol import Ids, Protocol
 from turnwire.testing.model_api.request import Request, decode
@@ -29,7 +30,9 @@ __all__ = ["Answer", "ModelApi", "Said"]
 _log = logging.getLogger("turnwire.testing")
 _LIMIT = 64 << 20  # bytes of a request's head; its body is not limited
 _MESSAGES = Messages()
-_PROTOCOLS: dict[str, Protocol] = {each.path: each for each in (_MESSAGES, Responses())}
+_PROTOCOLS: dict[str, Protocol] = {
+    each.path: each for each in (_MESSAGES, Responses(), ChatCompletions())
+}
 _COUNT = "/v1/messages/count_tokens"
 
 

@@ -1,0 +1,52 @@
+"""Any agent of pydantic-ai as an agent of conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from turnwire.ports import AgentCapabilities, SessionStart
+
+if TYPE_CHECKING:
+    from turnwire.agents.pydantic_ai.session import PydanticSession
+
+__all__ = ["PydanticAgent"]
+
+
+class PydanticAgent:
+    """Runs a `pydantic_ai.Agent` for each turn.
+
+    Example:
+
+        helper = pydantic_ai.Agent("openai:gpt-5", instructions="Be brief.")
+        engine = Engine(store, {"helper": PydanticAgent(helper)})
+
+    - `name`: under which conversations keep it; the agent's own name, or `pydantic_ai`.
+    - `models`: the models that a conversation may choose, besides that of the agent.
+    - Further arguments go to each `agent.run`: `deps`, `usage_limits`, `model_settings`, ...
+
+    Nothing is stored besides the log: the history of a run is rebuilt from it.
+    """
+
+    def __init__(
+        self, agent: Any, *, name: str | None = None, models: Sequence[str] = (), **run_options: Any
+    ) -> None:
+        self.name = name or getattr(agent, "name", None) or "pydantic_ai"
+        self._agent = agent
+        self._run_options = run_options
+        self.capabilities = AgentCapabilities(
+            commands=["session.set_model"] if models else [],
+            images=True,
+            models=list(models),
+            questions_survive=True,
+        )
+
+    def unavailable(self) -> str | None:
+        """Returns None: whether the model can be reached is known only when it is asked."""
+        return None
+
+    async def open(self, start: SessionStart) -> PydanticSession:
+        """Opens a session. The history is read with its first turn."""
+        from turnwire.agents.pydantic_ai.session import PydanticSession
+
+        return PydanticSession(self.name, self._agent, start, self._run_options)

@@ -1,0 +1,237 @@
+"""Agents of pydantic-ai behind a conversation: streaming, tools, approvals, questions, history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwire import Engine, SqliteStore, Talk
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.content import FileContent, ImageContent, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import SessionStart
+from turnwire.testing import Prompts, check_agent
+from turnwire.testing.agent_listener import Listener
+from turnwire.testing.agent_order import EventOrder
+
+pydantic_ai: Any = pytest.importorskip("pydantic_ai")
+
+from pydantic_ai import messages as ai  # noqa: E402
+from pydantic_ai.models.function import (  # noqa: E402
+    AgentInfo,
+    DeltaThinkingPart,
+    DeltaToolCall,
+    FunctionModel,
+)
+
+from turnwire.agents.pydantic_ai import PydanticAgent  # noqa: E402
+from turnwire.agents.pydantic_ai.history import history_of, prompt_of  # noqa: E402
+
+PROMPTS = Prompts(long="count", tool="add", question="which", permission="delete")
+CALLS = {
+    "add": ("add", '{"a": 1, "b": 2}'),
+    "which": ("request_input", '{"question": "Which size?", "options": ["small", "large"]}'),
+    "delete": ("delete", '{"path": "/x"}'),
+}
+
+
+def last_text(messages: list[Any]) -> str:
+    prompts = [p for m in messages for p in m.parts if isinstance(p, ai.UserPromptPart)]
+    said = prompts[-1].content
+    return said if isinstance(said, str) else " ".join(str(each) for each in said)
+
+
+async def model(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
+    """A scripted model: the words of the prompt say which tool it calls; then it sums up."""
+    results = [p for p in messages[-1].parts if isinstance(p, ai.ToolReturnPart)]
+    words = last_text(messages)
+    for word, (name, args) in CALLS.items():
+        if word in words and not results:
+            call = f"call-{len(messages)}-{id(messages)}"
+            yield {0: DeltaToolCall(name, tool_call_id=call)}
+            for piece in (args[:5], args[5:]):
+                yield {0: DeltaToolCall(json_args=piece, tool_call_id=call)}
+            return
+    if "think" in words:
+        yield {0: DeltaThinkingPart(content="Hm.")}
+    if "break" in words:
+        raise RuntimeError("the model broke")
+    if "history" in words:
+        said = [p.content for m in messages for p in m.parts if isinstance(p, ai.TextPart)]
+        yield f"{len(messages)} messages, I said {said}"
+        return
+    if "count" in words:
+        while True:
+            yield "one "
+            await asyncio.sleep(0.005)
+    yield "Results: " if results else "Good "
+    yield ", ".join(str(each.content) for each in results) if results else "evening."
+
+
+def agent(**options: Any) -> PydanticAgent:
+    made = pydantic_ai.Agent(FunctionModel(stream_function=model), name="helper")
+
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    def delete(path: str) -> str:
+        return f"deleted {path}"
+
+    made.tool_plain(add)
+    made.tool_plain(requires_approval=True)(delete)
+    return PydanticAgent(made, **options)
+
+
+@asynccontextmanager
+async def talking(path: Path) -> AsyncIterator[Talk]:
+    async with SqliteStore.open(path) as store, Engine(store, {"helper": agent()}) as engine:
+        if await store.conversation("talk") is not None:
+            yield await engine.open("talk")
+        else:
+            yield await engine.create("helper", conversation_id="talk")
+
+
+@asynccontextmanager
+async def listening(**start: Any) -> AsyncIterator[Listener]:
+    session = await agent().open(SessionStart("talk", **start))
+    heard = Listener(session, EventOrder(), 30)
+    try:
+        yield heard
+    finally:
+        await session.close()
+        await heard.stop()
+    assert heard.order.problems == []
+
+
+def results_of(heard: Listener) -> list[ToolResultBlock]:
+    found = [event for event in heard.events if isinstance(event, ev.UserMessage)]
+    blocks = [block for event in found for block in event.content]
+    return [block for block in blocks if isinstance(block, ToolResultBlock)]
+
+
+def test_a_pydantic_ai_agent_keeps_the_promises_of_the_port() -> None:
+    report = asyncio.run(check_agent(agent, PROMPTS, seconds=30))
+    assert (report.skipped, report.notes) == ([], [])
+
+
+async def test_text_and_thinking_stream_and_usage_is_counted() -> None:
+    async with listening() as heard:
+        await heard.session.prompt([TextContent("think")], turn_uuid="t")
+        await heard.turn_ends(1)
+        pieces = [event for event in heard.events if isinstance(event, ev.ContentDelta)]
+        assert [(each.kind, each.text) for each in pieces] == [
+            ("thinking", "Hm."),
+            ("text", "Good "),
+            ("text", "evening."),
+        ]
+        summary = heard.first(ev.ResultSummary)
+        assert summary is not None
+        assert summary.usage is not None
+        assert (summary.usage.output_tokens or 0) > 0
+
+
+async def test_a_tool_has_its_arguments_as_they_stream_and_its_result() -> None:
+    async with listening() as heard:
+        await heard.session.prompt([TextContent("add")], turn_uuid="t")
+        await heard.turn_ends(1)
+        inputs = [e.text for e in heard.events if isinstance(e, ev.ContentDelta) and e.tool_use_id]
+        assert "".join(inputs) == CALLS["add"][1]
+        assert [(each.content, each.is_error) for each in results_of(heard)] == [("3", False)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({"decision": "allow"}, "deleted /x"),
+        ({"decision": "allow", "updated_input": {"path": "/y"}}, "deleted /y"),
+        ({"decision": "deny", "reason": "not that"}, "not that"),
+    ],
+)
+async def test_a_deferred_approval_is_a_permission(reply: dict[str, Any], said: str) -> None:
+    async with listening() as heard:
+        await heard.session.prompt([TextContent("delete")], turn_uuid="t")
+        await heard.until(lambda: heard.first(ev.PermissionRequested) is not None, "a permission")
+        asked = heard.first(ev.PermissionRequested)
+        assert asked is not None
+        assert (asked.tool_name, asked.input) == ("delete", {"path": "/x"})
+        await heard.session.deliver([Reply(asked.request_id, "permission", **reply)], resumed=False)
+        await heard.turn_ends(1)
+        assert said in str(results_of(heard)[0].content)
+
+
+async def test_a_permission_for_the_session_is_not_asked_again() -> None:
+    async with listening() as heard:
+        for turn in (1, 2):
+            await heard.session.prompt([TextContent("delete")], turn_uuid=f"t{turn}")
+            if turn == 1:
+                await heard.until(lambda: heard.first(ev.PermissionRequested) is not None, "it")
+                asked = heard.first(ev.PermissionRequested)
+                assert asked is not None
+                reply = Reply(
+                    asked.request_id, "permission", decision="allow", remember=asked.suggestions
+                )
+                await heard.session.deliver([reply], resumed=False)
+            await heard.turn_ends(turn)
+        assert len([e for e in heard.events if isinstance(e, ev.PermissionRequested)]) == 1
+
+
+async def test_a_model_that_breaks_fails_the_turn_and_the_next_one_works() -> None:
+    async with listening() as heard:
+        await heard.session.prompt([TextContent("break")], turn_uuid="t")
+        await heard.turn_ends(1)
+        failed = heard.first(ev.TurnFailed)
+        assert failed is not None
+        assert (failed.code, failed.message) == ("runtime_error", "the model broke")
+        await heard.session.prompt([TextContent("hello")], turn_uuid="u")
+        await heard.turn_ends(2)
+        assert heard.first(ev.TurnCompleted) is not None
+
+
+async def test_the_history_is_rebuilt_from_the_log(tmp_path: Path) -> None:
+    async with talking(tmp_path / "log.db") as talk:
+        assert (await talk.ask("hello")).text == "Good evening."
+        assert (await talk.ask("add")).text == "Results: 3"
+    async with talking(tmp_path / "log.db") as talk:
+        reply = await talk.ask("history")
+        said = ["Good evening.", "Results: 3"]
+        assert reply.text == f"7 messages, I said {said}"
+
+
+async def test_a_question_is_answered_after_a_restart_as_the_result_of_its_call(
+    tmp_path: Path,
+) -> None:
+    async with talking(tmp_path / "log.db") as talk:
+        await talk.send("which")
+        async with asyncio.timeout(30):
+            while not (requests := (await talk.status()).requests):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        (request,) = requests
+    async with talking(tmp_path / "log.db") as talk:
+        await talk.answer(request.request_id, "large")
+        async with asyncio.timeout(30):
+            while (end := (await talk.status()).last_turn) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert not end.is_error
+        assert (await talk.ask("history")).text == "5 messages, I said ['Results: large']"
+
+
+def test_a_prompt_may_have_pictures_and_files() -> None:
+    found = prompt_of(
+        [
+            TextContent("Look"),
+            ImageContent("image/png", "aGk="),
+            ImageContent(url="https://example.org/a.png"),
+            FileContent("/a.txt"),
+        ]
+    )
+    assert [type(each) for each in found] == [str, ai.BinaryContent, ai.ImageUrl, str]
+
+
+def test_an_empty_log_is_an_empty_history() -> None:
+    assert history_of([]) == []
