@@ -268,4 +268,4 @@ def test_a_line_that_is_too_long_for_a_session_is_reported_too(run: Run) -> None
 def test_only_streams_and_sessions_can_be_checked(run: Run) -> None:
     result = run("validate", "--from", "rpc", DROPPED)
     assert result.exit_code == 2
-    assert "'rpc' is not one of 'claude', 'acp', 'v2'" in result.stderr
+    assert "'rpc' is not one of 'claude', 'acp', 'codex', 'v2'" in result.stderr
