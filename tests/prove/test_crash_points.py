@@ -26,7 +26,7 @@ MODULES = {
     # A bus only carries, and may lose everything: its callers name the places.
     if path.relative_to(ROOT).parts[0] not in ("bus", "core", "dialects", "testing")
 }
-COMMAND_LINE = ("cli/", "agents/claude/sessions/importer.py")
+COMMAND_LINE = ("cli/", "agents/claude/sessions/importer.py", "agents/codex/importer.py")
 SPAWNS = {
     *("subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"),
     *("Popen", "check_call", "check_output", "fork", "forkpty", "posix_spawn", "posix_spawnp"),
