@@ -29,12 +29,15 @@ def time_limit(seconds: float = SECONDS) -> Generator[None]:
         raise TookTooLong(f"the test took more than {seconds:g} s")
 
     handler = signal.signal(signal.SIGALRM, give_up)
-    remaining, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again: asyncio swallows what is raised while a callback runs.
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 5)
     try:
         yield
     finally:
         signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, remaining)  # of a limit around this one; 0 is none
+        signal.setitimer(
+            signal.ITIMER_REAL, remaining, interval
+        )  # of a limit around this one; 0 is none
 
 
 def _print_tasks() -> None:
