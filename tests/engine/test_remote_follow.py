@@ -269,3 +269,27 @@ def test_frames_of_another_engines_conversation_keep_the_rules(
 
 def _is_idle(now: Status) -> bool:
     return now.state == "active" and not (now.queue or now.background_tasks)
+
+
+def test_a_row_that_was_read_before_takes_no_follower_back(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(tmp_path / "turnwire.db", agent=DemoAgent(delay=0)) as engine:
+            talk = await engine.create("demo")
+            await talk.ask("hello")
+            early = await engine.store.conversation(talk.id)
+            await talk.ask("hello")
+            late = await engine.store.conversation(talk.id)
+            assert early is not None
+            assert late is not None
+            channel = _Followed(late.state)
+            assert not await catch_up(channel, engine.store, early, NOW)
+            assert (channel.state, channel.told()) == (late.state, [])
+
+            behind = _Followed(early.state)
+            reading = asyncio.create_task(catch_up(behind, engine.store, late, NOW))
+            await asyncio.sleep(0)
+            behind.relay(late.state, {})  # the owner's node has told the followers meanwhile
+            assert not await reading
+            assert behind.told() == []
+
+    asyncio.run(scene())

@@ -32,17 +32,23 @@ async def missed_by(channel: Channel, store: Store, state: Conversation) -> list
     return missed
 
 
-async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
+async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> bool:
     """Replays missed entries to a channel's followers, then sends the state of the row.
 
-    The log does not contain the states in between, so they are not sent.
+    The log does not contain the states in between, so they are not sent. Returns False, and sends
+    nothing, if the followers have got something from another task or node since the row was read:
+    they would get entries twice.
     """
     before = channel.state
+    if row.state.head < before.head:
+        return False
     missed = await missed_by(channel, store, row.state)
-    if channel.state is before:  # not published by another task meanwhile
-        reach(CrashPoint.CATCH_UP_PUBLISHES)
-        channel.catch_up(row.state, missed, now)
-        reach(CrashPoint.CATCH_UP_PUBLISHED)
+    if channel.state is not before or channel.remote is not None:
+        return False
+    reach(CrashPoint.CATCH_UP_PUBLISHES)
+    channel.catch_up(row.state, missed, now)
+    reach(CrashPoint.CATCH_UP_PUBLISHED)
+    return True
 
 
 class RemoteFollow:
@@ -113,9 +119,11 @@ class RemoteFollow:
             channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
         elif not self.is_needed or self._attach(channel, row):
             self._read_at = None
+        elif (channel.is_stale or row.state != channel.state) and not await catch_up(
+            channel, self._store, row, iso(self._clock.now())
+        ):
+            self._again = True
         else:
-            if channel.is_stale or row.state != channel.state:
-                await catch_up(channel, self._store, row, iso(self._clock.now()))
             # An owner that did not answer is asked again, although nothing has changed.
             self._read_at = version if row.owner is None else None
 

@@ -150,6 +150,8 @@ class _Attachment:
             reach(CrashPoint.FOLLOWS)
             self._give(state, unpacked)
             reach(CrashPoint.FOLLOWED)
+        elif state.head < self.channel.state.head:  # the log has told the followers more
+            self.lose()
         elif state is self.channel.state:  # the followers have missed nothing
             self._grows = message.at.grows
             self.channel.relay(state, unpacked)
@@ -173,12 +175,16 @@ class _Attachment:
     ) -> None:
         """Replays what the followers have missed, then takes what came meanwhile."""
         shared, channel = self._shared, self.channel
+        before = channel.state
         try:
             missed = await missed_by(channel, shared.store, state)
         except (StorageUnavailable, Damaged):
             self.lose()
             return
         if self._is_over:
+            return
+        if channel.state is not before:  # the followers would get entries twice
+            self.lose()
             return
         self._grows = message.at.grows
         channel.catch_up(state, missed, iso(shared.clock.now()), unpacked)

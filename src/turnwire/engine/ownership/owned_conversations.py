@@ -239,10 +239,14 @@ class OwnedConversations:
             self._channels.forget(conversation_id)
         self._channels.run_here(conversation_id)
         channel = self._channels.of(row)
-        while (
-            channel.is_stale or channel.state != row.state
-        ):  # another process has written meanwhile
+        if channel.state.head > row.state.head:  # of a log that is no more
+            channel.finish(_REPLACED)
+            self._channels.forget(conversation_id)
+            channel = self._channels.of(row)
+        while channel.is_stale or channel.state != row.state:  # another process has written
             await catch_up(channel, self._store, row, iso(self._clock.now()))
+            self._channels.run_here(conversation_id)  # another task may have attached it meanwhile
+            channel = self._channels.of(row)
         try:
             self.check_running()
             if self._drain is not None:
