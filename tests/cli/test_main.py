@@ -123,7 +123,7 @@ class TestAFileThatCannotBeRead:
         assert result.stderr == said
 
 
-@pytest.mark.parametrize("option", [["--from", "codex"], ["--to", "xml"], ["--max-line", "0"]])
+@pytest.mark.parametrize("option", [["--from", "gemini"], ["--to", "xml"], ["--max-line", "0"]])
 def test_an_unknown_choice_is_refused_with_the_known_ones(option: list[str], run: Run) -> None:
     result = run("convert", *option, TEXT)
     assert result.exit_code == 2

@@ -247,6 +247,7 @@ ORDINARY = [
     "toolu_01A09q90qw90lq917835lq9 msg_01XFDUDYJgAACzvnptvVoYEL 550e8400-e29b-41d4-a716-446655440000",
     "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
     "input_tokens: 3, max_tokens=4, tokenizer; the secret is out; key-value pairs; dapifer SG.a.b",
+    "aws: see the commit 94954abda49de8615a048f8d2e64b5de848e27a1",
     "ratio 12:AA, 10:34 @ noon; link=short ticket=42 &sig=no; whsec_ rk_test_ SKU-123 SKILL",
 ]  # fmt: skip
 

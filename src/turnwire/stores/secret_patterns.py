@@ -71,7 +71,12 @@ class Kind:
 
 
 def _looks_random(text: str) -> bool:
-    """Returns whether capitals, small letters and digits alternate as in no path and no word."""
+    """Returns whether capitals, small letters and digits alternate as in no path and no word.
+
+    Without a capital it is the name of a commit, or another number in hexadecimal digits.
+    """
+    if text == text.lower():
+        return False
     kinds = [("A" <= c <= "Z") + 2 * ("a" <= c <= "z") + 4 * ("0" <= c <= "9") for c in text]
     return sum(a != b for a, b in pairwise(kinds)) >= len(text) * 0.4
 

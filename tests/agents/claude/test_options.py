@@ -328,7 +328,7 @@ def test_a_servers_settings_make_its_agents() -> None:
     for wrong, why in (
         ({"claude": {"hooks": ["no.such:hook"]}}, "cannot be imported"),
         ({"claude": {"colour": "blue"}}, "colour"),
-        ({"codex": {}}, "agent_options are for 'codex'"),
+        ({"gemni": {}}, "agent_options are for 'gemni'"),
     ):
         with pytest.raises(UnknownAgent, match=why):
             chosen([], "demo", wrong)
