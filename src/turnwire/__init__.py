@@ -22,9 +22,10 @@ from turnwire.version import __version__
 # The module of each public name. It is imported at the first access, so that `turnwire --help` and
 # programs that need one layer do not load the whole package.
 if TYPE_CHECKING:
+    from turnwire.agents.agent_turn import AgentTurn
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
-    from turnwire.agents.function import AgentTurn, FunctionAgent
+    from turnwire.agents.function import FunctionAgent, agent
     from turnwire.agents.local import LocalSession
     from turnwire.client import Client, Closed, Unreachable
     from turnwire.core import blocks, controls, events
@@ -74,6 +75,7 @@ __all__ = [
     "UiStreamEvent",
     "Unreachable",
     "__version__",
+    "agent",
     "blocks",
     "controls",
     "create_app",
@@ -83,7 +85,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "AgentTurn": "turnwire.agents.function",
+    "AgentTurn": "turnwire.agents.agent_turn",
     "BadLine": "turnwire.errors",
     "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
@@ -111,6 +113,7 @@ _HOME = {
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
     "Unreachable": "turnwire.client",
+    "agent": "turnwire.agents.function",
     "blocks": "turnwire.core",
     "controls": "turnwire.core",
     "create_app": "turnwire.server.app",

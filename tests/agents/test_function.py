@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,8 +20,11 @@ from turnwire import (
     events,
     frames,
 )
+from turnwire import Reply as TurnReply
+from turnwire import agent as function_agent
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
+from turnwire.core.usage import Usage
 from turnwire.ports import SessionStart
 from turnwire.testing import Prompts, check_agent
 
@@ -165,3 +168,87 @@ def test_a_cancelled_question_ends_the_turn_without_an_answer() -> None:
         ]
 
     asyncio.run(run())
+
+
+@function_agent("cook")
+async def cook(turn: AgentTurn) -> AsyncGenerator[str, None]:
+    await turn.plan([("boil", "in_progress"), ("serve", "pending")])
+    await turn.think("Soup ")
+    await turn.think("it is.")
+    yield "Coming. "
+    async with turn.tool("boil", {"minutes": 3}) as call:
+        await call.output("bubble ")
+        if turn.text == "burn":
+            raise ValueError("burnt")
+        if turn.text == "wait":
+            await asyncio.Event().wait()
+        call.result = "hot"
+    turn.usage, turn.cost_usd = Usage(input_tokens=7, output_tokens=5), 0.25
+    yield "Here "
+    yield "it is."
+
+
+@asynccontextmanager
+async def kitchen(path: Path) -> AsyncIterator[Talk]:
+    async with SqliteStore.open(path) as store, Engine(store, {"cook": cook}) as engine:
+        yield await engine.create("cook")
+
+
+def test_a_generator_yields_text_and_calls_tools_between_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with kitchen(tmp_path / "talk.db") as talk:
+            asking: asyncio.Task[TurnReply] | None = None
+            shown = []
+            async for frame in talk.follow():
+                if asking is None and isinstance(frame, frames.SessionState):
+                    asking = asyncio.create_task(talk.ask("soup"))
+                if isinstance(frame, frames.AssistantToolProgress):
+                    shown.append(frame.payload.output)
+                if isinstance(frame, frames.AssistantComplete):
+                    break
+            assert asking is not None
+            reply = await asking
+            assert shown == ["bubble "]
+            assert reply.text == "Coming. \n\nHere it is."
+            [tool] = reply.tools
+            assert (tool.tool_name, tool.input, tool.is_error) == ("boil", {"minutes": 3}, False)
+            assert tool.result == "hot"
+            thought = [f for f in reply.frames if isinstance(f, frames.AssistantThinking)]
+            assert [frame.payload.text for frame in thought] == ["Soup it is."]
+            assert reply.end is not None
+            assert reply.end.usage == Usage(input_tokens=7, output_tokens=5)
+            assert reply.end.cost_usd == 0.25
+
+    asyncio.run(run())
+
+
+def test_a_tool_that_raises_has_an_error_as_its_result(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with kitchen(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("burn")
+            assert reply.is_error
+            [tool] = reply.tools
+            assert (tool.is_error, tool.result) == (True, "ValueError: burnt")
+
+    asyncio.run(run())
+
+
+def test_a_stop_ends_the_tool_that_runs(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with kitchen(tmp_path / "talk.db") as talk:
+            asking = asyncio.create_task(talk.ask("wait"))
+            async for frame in talk.follow():
+                if isinstance(frame, frames.AssistantToolCall):
+                    break
+            await talk.interrupt(1)
+            reply = await asking
+            [tool] = reply.tools
+            assert reply.was_interrupted
+            assert (tool.is_error, tool.result) == (True, "The turn was stopped.")
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_is_a_generator_keeps_the_promises_of_the_port() -> None:
+    report = asyncio.run(check_agent(lambda: cook, Prompts(tool="soup", long="wait")))
+    assert "an interrupt ends the turn" in report.kept

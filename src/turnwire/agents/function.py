@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from inspect import isasyncgenfunction
+from typing import TypeAlias, cast
 from uuid import uuid4
 
+from turnwire.agents.agent_turn import AgentTurn, words_of
 from turnwire.agents.local import LocalSession
 from turnwire.core import events as ev
-from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
-from turnwire.core.content import Content, TextContent
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import ONLY, questions_of
 from turnwire.ports import AgentCapabilities, SessionStart
 
-__all__ = ["AgentTurn", "FunctionAgent"]
+__all__ = ["AgentFunction", "FunctionAgent", "agent"]
 
 _log = logging.getLogger("turnwire")
+
+# Returns when the turn has ended, or yields the pieces of the answer.
+AgentFunction: TypeAlias = Callable[[AgentTurn], Awaitable[None] | AsyncGenerator[str, None]]
+
+
+def agent(name: str) -> Callable[[AgentFunction], FunctionAgent]:
+    """Makes an agent of an async function, or of an async generator that yields text.
+
+    Example:
+
+        @agent("waiter")
+        async def waiter(turn):
+            yield "Good evening! "
+            size = turn.answer or await turn.ask("Which size?", ["small", "large"])
+            yield f"One {size} soup, coming."
+    """
+    return lambda function: FunctionAgent(name, function)
 
 
 class FunctionAgent:
@@ -36,7 +55,7 @@ class FunctionAgent:
     An exception ends the turn as failed. An interrupt cancels the function.
     """
 
-    def __init__(self, name: str, function: Callable[[AgentTurn], Awaitable[None]]) -> None:
+    def __init__(self, name: str, function: AgentFunction) -> None:
         self.name = name
         self.function = function
         self.capabilities = AgentCapabilities(questions_survive=True)
@@ -49,85 +68,6 @@ class FunctionAgent:
         """Opens a session. A resumed session keeps its id."""
         session_id = start.native_session_id or f"{self.name}-{uuid4()}"
         return FunctionSession(self, session_id, start.conversation_id)
-
-
-class AgentTurn:
-    """One turn, as the function of a FunctionAgent sees it.
-
-    - `text`: the words of the person's message.
-    - `content`: the whole message, with pictures and files.
-    - `conversation_id`: the conversation of the turn.
-    - `answer`: None, or the answer to a question whose process has ended since. Then there is no
-      message, and `text` is empty.
-    """
-
-    def __init__(
-        self, session: FunctionSession, content: list[Content], answer: str | None = None
-    ) -> None:
-        self.content = content
-        self.text = "\n".join(part.text for part in content if isinstance(part, TextContent))
-        self.answer = answer
-        self.conversation_id = session.conversation_id
-        self._session = session
-        self._message = ""  # the id of the open message
-        self._said = ""  # the text of the open message
-        self._waiting: tuple[str, asyncio.Future[str]] | None = None
-
-    async def say(self, piece: str) -> None:
-        """Adds a piece to the answer. Clients see it at once."""
-        whose = self._session.whose
-        if not self._message:
-            self._message = f"message-{uuid4()}"
-            empty = TextBlock("", "in_progress")
-            self._session.say(
-                ev.MessageStarted(*whose, self._message),
-                ev.ContentStarted(*whose, self._message, 0, empty),
-            )
-        self._said += piece
-        self._session.say(ev.ContentDelta(*whose, self._message, 0, "text", piece))
-        await self._session.let_read()
-
-    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Asks a person and returns the answer: one of the options, or the person's own words."""
-        self._finish()
-        whose, call = self._session.whose, f"call-{uuid4()}"
-        given = {"question": question, "options": list(options)}
-        block = ToolUseBlock(call, "request_input", "QUESTION", given, "completed")
-        asked = ev.QuestionAsked(*whose, call, call, "request_input", questions_of(given), given)
-        self._session.say(ev.AssistantMessage(*whose, f"message-{call}", 0, [block]), asked)
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._waiting = (call, answer)
-        try:
-            said = await answer
-        except asyncio.CancelledError:
-            self._session.say(ev.RequestWithdrawn(*whose, call))
-            self._session.say_result(call, "The turn was stopped.", is_error=True)
-            raise
-        finally:
-            self._waiting = None
-        self._session.say_result(call, said)
-        return said
-
-    def _take(self, reply: Reply) -> bool:
-        """Hands a reply to the question that waits for it. Returns False if none does."""
-        if self._waiting is None or self._waiting[0] != reply.request_id:
-            return False
-        if reply.decision == "deny":
-            self._waiting[1].cancel()  # the question was cancelled, because its turn is stopped
-        elif not self._waiting[1].done():
-            self._waiting[1].set_result(_words(reply.answer))
-        return True
-
-    def _finish(self) -> None:
-        """Completes the open message, if there is one."""
-        if self._message:
-            whose, block = self._session.whose, TextBlock(self._said, "completed")
-            self._session.say(
-                ev.AssistantMessage(*whose, self._message, 0, [block]),
-                ev.ContentCompleted(*whose, self._message, 0, block),
-                ev.MessageCompleted(*whose, self._message, "end_turn"),
-            )
-            self._message = self._said = ""
 
 
 class FunctionSession(LocalSession):
@@ -152,7 +92,7 @@ class FunctionSession(LocalSession):
         for reply in replies:
             is_taken = self._turn is not None and self._turn._take(reply)
             if resumed and not is_taken:
-                turn = AgentTurn(self, [], _words(reply.answer))
+                turn = AgentTurn(self, [], words_of(reply.answer))
                 self._begin(turn, None if reply.in_words else reply)
 
     async def interrupt(self) -> None:
@@ -165,9 +105,9 @@ class FunctionSession(LocalSession):
         self._check_open()
         self.say(ev.TurnStarted(*self.whose))
         if reply is not None:
-            self.say_result(reply.request_id, _words(reply.answer))
+            self.say_result(reply.request_id, words_of(reply.answer))
         self._turn = turn
-        self._running = asyncio.ensure_future(self._function(turn))
+        self._running = asyncio.ensure_future(_run(self._function, turn))
         self._start(self._end(turn, self._running))
 
     async def _end(self, turn: AgentTurn, running: asyncio.Future[None]) -> None:
@@ -187,7 +127,13 @@ class FunctionSession(LocalSession):
         turn._finish()
         self._turn = self._running = None
         failed = isinstance(ended, ev.TurnFailed)
-        summary = ev.ResultSummary(*self.whose, "error" if failed else "success", failed)
+        summary = ev.ResultSummary(
+            *self.whose,
+            "error" if failed else "success",
+            failed,
+            cost_usd=turn.cost_usd,
+            usage=turn.usage,
+        )
         self.say(ended, summary)
 
     # --- used by the turns --------------------------------------------------------------------
@@ -206,8 +152,11 @@ class FunctionSession(LocalSession):
         await self._let_read()
 
 
-def _words(answer: Any) -> str:
-    """Returns the answer to the only question, which clients may send as an object."""
-    if isinstance(answer, dict):
-        answer = answer.get(ONLY)
-    return "" if answer is None else str(answer)
+async def _run(function: AgentFunction, turn: AgentTurn) -> None:
+    """Calls the function, and says what it yields."""
+    if not isasyncgenfunction(function):
+        await cast("Awaitable[None]", function(turn))
+        return
+    async with aclosing(function(turn)) as pieces:
+        async for piece in pieces:
+            await turn.say(piece)

@@ -18,8 +18,6 @@ _AGENTS = {
     "demo": "turnwire.agents.demo:DemoAgent",
     "replay": "turnwire.agents.replay:ReplayAgent",
 }
-
-
 # Agents of the Agent Client Protocol. Each is listed where its program is installed.
 _ACP = ("copilot", "gemini", "goose", "opencode", "qwen")
 _ACP_AGENT = "turnwire.agents.acp:AcpAgent"
@@ -75,10 +73,7 @@ def find(name: str, known: Sequence[str] = ()) -> Agent:
     for where in known:
         if ":" in where and (agent := make(where)).name == name:
             return agent
-    if name not in (
-        *_AGENTS,
-        *_ACP,
-    ):  # also `module:attribute`: a stored name must never import a module
+    if not (name in _AGENTS or name in _ACP):  # a stored name must never import a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."

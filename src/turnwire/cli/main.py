@@ -27,7 +27,7 @@ COMMANDS = {
     "fork": "Create a conversation from the first entries of another one.",
     "search": "Search the messages of people, agents and tools.",
     "export": "Write a conversation to a file, or print it.",
-    "import": "Import an exported file, or the sessions of Claude Code or of Codex.",
+    "import": "Import an exported file, or sessions of Claude Code or Codex.",
     "backup": "Copy all conversations into one file.",
     "copy": "Copy all conversations into another store.",
     "db": "Create or update the tables of a PostgreSQL database.",

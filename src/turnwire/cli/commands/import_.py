@@ -58,7 +58,7 @@ def command(
     leaf: str | None,
     as_json: bool,
 ) -> None:
-    """Import an exported file, or the sessions of Claude Code or of Codex.
+    """Import an exported file, or sessions of Claude Code or Codex.
 
     FILE is a file that `turnwire export --to jsonl` wrote. Its conversation gets a new id; its
     entries keep their numbers. Turns and requests that were open at the export are interrupted.

@@ -1,0 +1,188 @@
+"""One turn of an agent that is a function: what the function reads, and what it does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Protocol
+from uuid import uuid4
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock, ThinkingBlock, TodoItem, ToolUseBlock
+from turnwire.core.content import Content, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.questions import ONLY, questions_of
+from turnwire.core.usage import Usage
+
+__all__ = ["AgentTurn", "RunningTool", "words_of"]
+
+_Kind = Literal["text", "thinking"]
+
+
+class _Session(Protocol):
+    """What a turn needs of its session."""
+
+    conversation_id: str
+    whose: tuple[str, str, None, None]
+
+    def say(self, *events: NormalizedStreamEvent) -> None: ...
+
+    def say_result(self, call: str, text: str, *, is_error: bool = False) -> None: ...
+
+    async def let_read(self) -> None: ...
+
+
+class RunningTool:
+    """A tool call that runs. Set `result` before its block ends."""
+
+    def __init__(self, session: _Session, call: str, name: str) -> None:
+        self.result = ""
+        self._session = session
+        self._call = call
+        self._name = name
+
+    async def output(self, piece: str) -> None:
+        """Shows a piece of the tool's output as it comes. The log keeps only the result."""
+        whose = self._session.whose
+        self._session.say(ev.ToolProgress(*whose, self._call, self._name, output=piece))
+        await self._session.let_read()
+
+
+class AgentTurn:
+    """One turn, as the function of a FunctionAgent sees it.
+
+    - `text`: the words of the person's message.
+    - `content`: the whole message, with pictures and files.
+    - `conversation_id`: the conversation of the turn.
+    - `answer`: None, or the answer to a question whose process has ended since. Then there is no
+      message, and `text` is empty.
+    - `usage`, `cost_usd`: set them before the end, if you know what the turn has used.
+    """
+
+    def __init__(
+        self, session: _Session, content: list[Content], answer: str | None = None
+    ) -> None:
+        self.content = content
+        self.text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        self.answer = answer
+        self.conversation_id = session.conversation_id
+        self.usage: Usage | None = None
+        self.cost_usd: float | None = None
+        self._session = session
+        self._message = ""  # the id of the open message
+        self._kind: _Kind = "text"  # of its only block
+        self._said = ""  # its content so far
+        self._waiting: tuple[str, asyncio.Future[str]] | None = None
+
+    async def say(self, piece: str) -> None:
+        """Adds a piece to the answer. Clients see it at once."""
+        await self._grow("text", piece)
+
+    async def think(self, piece: str) -> None:
+        """Adds a piece to the reasoning before the answer. Clients see it at once."""
+        await self._grow("thinking", piece)
+
+    @asynccontextmanager
+    async def tool(self, name: str, given: Any = None) -> AsyncGenerator[RunningTool]:
+        """Shows a tool call with its input while the block runs, then its result.
+
+        An exception becomes the result, marked as an error, and is raised again.
+
+        Example:
+
+            async with turn.tool("search", {"query": "soup"}) as call:
+                call.result = await search("soup")
+        """
+        self._finish()
+        session, call = self._session, f"call-{uuid4()}"
+        block = ToolUseBlock(call, name, "FUNCTION", given or {}, "completed")
+        session.say(ev.AssistantMessage(*session.whose, f"message-{call}", 0, [block]))
+        running = RunningTool(session, call, name)
+        try:
+            yield running
+        except asyncio.CancelledError:
+            session.say_result(call, "The turn was stopped.", is_error=True)
+            raise
+        except Exception as error:
+            session.say_result(call, f"{type(error).__name__}: {error}", is_error=True)
+            raise
+        session.say_result(call, running.result)
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Asks a person and returns the answer: one of the options, or the person's own words."""
+        self._finish()
+        whose, call = self._session.whose, f"call-{uuid4()}"
+        given = {"question": question, "options": list(options)}
+        block = ToolUseBlock(call, "request_input", "QUESTION", given, "completed")
+        asked = ev.QuestionAsked(*whose, call, call, "request_input", questions_of(given), given)
+        self._session.say(ev.AssistantMessage(*whose, f"message-{call}", 0, [block]), asked)
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting = (call, answer)
+        try:
+            said = await answer
+        except asyncio.CancelledError:
+            self._session.say(ev.RequestWithdrawn(*whose, call))
+            self._session.say_result(call, "The turn was stopped.", is_error=True)
+            raise
+        finally:
+            self._waiting = None
+        self._session.say_result(call, said)
+        return said
+
+    async def plan(self, items: Sequence[tuple[str, str]]) -> None:
+        """Shows the whole plan: each item with `pending`, `in_progress` or `completed`."""
+        todo = [TodoItem(text, status) for text, status in items]
+        self._session.say(ev.PlanUpdated(*self._session.whose, todo))
+        await self._session.let_read()
+
+    # --- used by the session ------------------------------------------------------------------
+
+    def _take(self, reply: Reply) -> bool:
+        """Hands a reply to the question that waits for it. Returns False if none does."""
+        if self._waiting is None or self._waiting[0] != reply.request_id:
+            return False
+        if reply.decision == "deny":
+            self._waiting[1].cancel()  # the question was cancelled, because its turn is stopped
+        elif not self._waiting[1].done():
+            self._waiting[1].set_result(words_of(reply.answer))
+        return True
+
+    def _finish(self) -> None:
+        """Completes the open message, if there is one."""
+        if self._message:
+            whose, block = self._session.whose, _block(self._kind, self._said, "completed")
+            self._session.say(
+                ev.AssistantMessage(*whose, self._message, 0, [block]),
+                ev.ContentCompleted(*whose, self._message, 0, block),
+                ev.MessageCompleted(*whose, self._message, "end_turn"),
+            )
+            self._message = self._said = ""
+
+    async def _grow(self, kind: _Kind, piece: str) -> None:
+        if kind != self._kind:
+            self._finish()
+        whose = self._session.whose
+        if not self._message:
+            self._message, self._kind = f"message-{uuid4()}", kind
+            self._session.say(
+                ev.MessageStarted(*whose, self._message),
+                ev.ContentStarted(*whose, self._message, 0, _block(kind, "", "in_progress")),
+            )
+        self._said += piece
+        self._session.say(ev.ContentDelta(*whose, self._message, 0, kind, piece))
+        await self._session.let_read()
+
+
+def _block(
+    kind: _Kind, text: str, status: Literal["in_progress", "completed"]
+) -> TextBlock | ThinkingBlock:
+    return TextBlock(text, status) if kind == "text" else ThinkingBlock(text, status)
+
+
+def words_of(answer: Any) -> str:
+    """Returns the answer to the only question, which clients may send as an object."""
+    if isinstance(answer, dict):
+        answer = answer.get(ONLY)
+    return "" if answer is None else str(answer)
