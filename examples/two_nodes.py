@@ -148,7 +148,9 @@ def main() -> None:
     where.add_argument("--offline", action="store_true", help="start a PostgreSQL server")
     where.add_argument("--store", help="the address of a database of yours")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tw-") as folder, ExitStack() as stack:
+    # Not in a directory that only root may enter: then PostgreSQL runs as another user.
+    place = "/tmp" if os.getuid() == 0 else None
+    with tempfile.TemporaryDirectory(prefix="tw-", dir=place) as folder, ExitStack() as stack:
         store = given.store or stack.enter_context(database(Path(folder)))
         environ = {**os.environ, "TURNWIRE_STORE": store}
         subprocess.run([TURNWIRE, "db", "migrate"], env=environ, check=True)

@@ -197,8 +197,11 @@ def test_the_agent_claude_without_its_extra_names_the_extra(bare: Environment) -
 
 def test_every_module_of_an_extra_is_known_by_its_extra() -> None:
     brought = {
-        re.split(r"[^\w-]", line)[0].removesuffix("-py"): extra
-        for extra in ("server", "cli", "nats", "postgres", "valkey")
+        re.split(r"[^\w-]", line)[0]
+        .removesuffix("-py")
+        .removesuffix("-slim")
+        .replace("-", "_"): extra
+        for extra in ("server", "cli", "nats", "postgres", "pydantic-ai", "valkey")
         for line in EXTRAS[extra]
         if not line.startswith("turnwire")
     }

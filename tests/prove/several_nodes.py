@@ -42,6 +42,7 @@ from tests.prove.sweep import (
     Plan,
     Run,
     all_runs,
+    end,
     finish,
     new_folder,
     passed_in,
@@ -206,8 +207,7 @@ def counts(nodes: int, databases: Databases | None = None) -> dict[str, dict[str
             codes = [server.wait(LONGEST) for server in servers]
         finally:
             for server in servers:
-                server.kill()
-                server.wait()
+                end(server)
         if any(codes):
             raise SystemExit((folder / "errors").read_text(errors="replace"))
         known = points_of(store_of(databases), nodes=True)

@@ -167,6 +167,14 @@ def live(plan: Plan, folder: Path) -> int:
     return sum(deaths)
 
 
+def end(day: subprocess.Popen[bytes]) -> None:
+    """Kills a day, unless it is over, and closes this end of its pipe."""
+    day.kill()
+    day.wait()
+    if day.stdin is not None:
+        day.stdin.close()
+
+
 def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
     """Wait for the end of a day, and of everything that it has started."""
     try:
@@ -174,8 +182,7 @@ def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
     except subprocess.TimeoutExpired:
         day.kill()
         code = day.wait()
-    if day.stdin is not None:
-        day.stdin.close()
+    end(day)
     look_for_orphans(folder, journal, day.pid)
     if code not in (0, EXIT_CODE, -signal.SIGKILL):
         said = (folder / "errors").read_text(errors="replace").strip().splitlines()
@@ -228,8 +235,7 @@ def counts(databases: Databases | None = None) -> dict[str, int]:
         try:
             code = day.wait(LONGEST)
         finally:
-            day.kill()
-            day.wait()
+            end(day)
         if code:
             raise SystemExit((folder / "errors").read_text(errors="replace"))
         passed = passed_in(folder)

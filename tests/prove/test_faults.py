@@ -21,7 +21,7 @@ from tests.prove.helpers.databases import Databases
 from tests.prove.helpers.day_store import STORES, StoreName, address_in, holds_lock, open_rows
 from tests.prove.helpers.history import History
 from tests.prove.helpers.invariants import violations
-from tests.prove.sweep import finish, new_folder, start
+from tests.prove.sweep import end, finish, new_folder, start
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.core.conversation.state import Options
@@ -133,15 +133,13 @@ def standing_still(folder: Path, part: str = "nothing") -> Iterator[Stale]:
         try:
             assert other.wait(PATIENCE) == 0, "another one finishes the day"
         finally:
-            other.kill()
-            other.wait()
+            end(other)
         yield Stale(stale.pid, received)
         stale.send_signal(signal.SIGCONT)
         assert finish(stale, folder, journal) > 0, "it cannot finish it, too"
     finally:
         journal.close()
-        stale.kill()
-        stale.wait()
+        end(stale)
 
 
 def check_that_a_stale_server_writes_nothing(folder: Path) -> None:

@@ -112,6 +112,7 @@ async def test_a_plan_is_shown(tmp_path: Path) -> None:
 async def test_a_stop_ends_a_sleep_and_the_next_turn_works(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([run("sleep 1000")]), "Never.", "Hello again.") as it:
         await it.talk.send("go")
+        await it.seen.until(f.AssistantToolCall)  # Codex tells of it after its start
         pid = await until_it_runs("sleep")
         receipt = await stop(it)
         assert receipt.acknowledged

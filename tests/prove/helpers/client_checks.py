@@ -158,7 +158,9 @@ def the_bus_is_a_hint(history: History) -> Iterator[str]:
     killed = {line.pid for line in history.of(j.Killed)}
     if not history.servers or list(history.servers)[-1] in killed:
         return  # it may not have had the time
-    last = history.of(j.Ended)[-1].pid if history.of(j.Ended) else 0
+    last = list(history.servers)[-1]
+    if history.has_nodes:  # the node that was the last to end in order
+        last = history.of(j.Ended)[-1].pid if history.of(j.Ended) else 0
     for client, connections in history.clients.items():
         if client.startswith("eve") and connections[-1].came.server == last:
             cursor = max((number_of(f) or 0 for c in connections for f in c.frames), default=0)
