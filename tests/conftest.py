@@ -72,6 +72,15 @@ def pytest_runtest_makereport(
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole module that is skipped, because a package is missing."""
+    report = yield
+    if report.skipped and os.environ.get("TURNWIRE_NO_SKIPS"):
+        report.outcome = "failed"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
     """Ends a test that hangs, its fixtures included."""
     with time_limit():
