@@ -16,7 +16,7 @@ from tests.agents.helpers.processes import wait_until_gone
 from tests.engine.helpers.watcher import Watcher
 from tests.server.helpers.servers import Process, process
 from tests.server.helpers.socket_reader import PATIENCE
-from tests.stores.postgres.faults import Proxy
+from tests.stores.postgres.faults import Proxy, until_writable
 from tests.stores.postgres.server import Server
 from turnwire.agents.child import ChildAgent
 from turnwire.dialects.v2 import frames as f
@@ -186,7 +186,7 @@ async def test_a_server_whose_conversation_was_taken_over_during_the_outage_writ
                     await watched.until(f.AssistantComplete, lambda end: end.turn_id == 2)
                     before = await store.entries("c")
                     proxy.come_back()
-                    await cut_off.check_writable()
+                    await until_writable(cut_off)
                     with pytest.raises(FollowAgain, match="Another process"):
                         await seen.until(f.AssistantComplete)
                     assert await store.entries("c") == before

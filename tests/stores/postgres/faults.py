@@ -14,7 +14,7 @@ from turnwire.ports import Receipt, StorageUnavailable, Store
 from turnwire.stores.postgres import PostgresStore
 from turnwire.testing.store_samples import Writing, begin
 
-__all__ = ["Load", "Proxy"]
+__all__ = ["Load", "Proxy", "run_with_faults", "until_writable"]
 
 Lost = Literal["request", "answer"]
 
@@ -225,6 +225,16 @@ class Proxy:
     def _is_lost(self, data: bytes, direction: Lost) -> bool:
         wanted = self._losing_from
         return self._losing == direction and (wanted is None or wanted in data)
+
+
+async def until_writable(store: PostgresStore) -> None:
+    """Waits for the store: an attempt that began during the fault may still fail after it."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await store.check_writable()
+            except StorageUnavailable:
+                await asyncio.sleep(0.01)
 
 
 async def run_with_faults(

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.stores.postgres.faults import Proxy
+from tests.stores.postgres.faults import Proxy, until_writable
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.postgres import PostgresStore
 from turnwire.testing.store_samples import begin
@@ -27,7 +27,7 @@ async def test_a_check_of_the_store_does_not_wait_for_a_database_that_is_away(
                 with pytest.raises(StorageUnavailable, match="cannot be used"):
                     await store.check_writable()
         proxy.come_back()
-        await _until_writable(store)
+        await until_writable(store)
         await store.close()
 
 
@@ -44,17 +44,8 @@ async def test_a_check_of_the_store_does_not_wait_for_a_silent_database(
             with pytest.raises(StorageUnavailable, match="not answered within 2 seconds"):
                 await store.check_writable()
         proxy.speak_again()
-        await _until_writable(store)
+        await until_writable(store)
         await store.close()
-
-
-async def _until_writable(store: PostgresStore) -> None:
-    async with asyncio.timeout(AT_ONCE):
-        while True:
-            try:
-                return await store.check_writable()
-            except StorageUnavailable:
-                await asyncio.sleep(0.01)
 
 
 async def test_calls_of_a_long_outage_are_refused_at_once(postgres: str) -> None:
@@ -76,6 +67,7 @@ async def test_calls_of_a_long_outage_are_refused_at_once(postgres: str) -> None
                 await store.conversation("c")
         assert loop.time() - began < 20 * patience
         proxy.come_back()
+        await until_writable(store)
         await store.change("c", archived=True)
         assert await store.conversation("c")
         await store.close()
