@@ -68,7 +68,7 @@ test-all: test ## run everything: also kills, crash points, the real Claude Code
 	@$(MAKE) --no-print-directory -j2 test-engine-postgres test-server-postgres
 	@$(MAKE) --no-print-directory test-web
 
-PYTEST = $(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal
+PYTEST = $(IN_MEMORY) $(BIN)/python -m tools.pytest_ci -n auto --dist worksteal
 test-quick: .venv/test.stamp
 	@$(PYTEST) -m 'not volume' --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'

@@ -38,7 +38,7 @@ def test_without_node_one_line_names_the_tests_that_were_not_run(
 
 def test_the_tests_of_the_typescript_client_are_run_with_the_others(tmp_path: Path) -> None:
     told = make("--dry-run", "test", PATH=str(tmp_path)).stdout
-    assert "pytest -n auto" in told
+    assert "pytest_ci -n auto" in told
     assert "cd clients/typescript" in told
 
 
