@@ -88,6 +88,14 @@ async def test_the_list_of_agents_names_the_options_that_a_client_may_choose(
                 assert agent["options"] == there
 
 
+async def test_the_list_of_agents_says_what_each_is_and_can_do(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server, server.http() as http:
+        [agent] = (await http.get("/api/agents")).json()["agents"]
+        assert agent["description"].startswith("Needs no key and no network.")
+        assert agent["version"] is None
+        assert {"name": "is_free", "text": "costs nothing"} in agent["abilities"]
+
+
 async def test_only_the_owner_may_choose_a_mode_that_asks_nothing(tmp_path: Path) -> None:
     free = {"permission_mode": "bypassPermissions"}
     async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:

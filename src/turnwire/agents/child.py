@@ -33,6 +33,7 @@ from turnwire.ports import (
     AgentCapabilities,
     AgentGone,
     AgentSession,
+    DescribesItself,
     ForgetsSessions,
     Isolation,
     RunsCommands,
@@ -86,6 +87,15 @@ class ChildAgent:
     def unavailable(self) -> str | None:
         """Returns why the agent cannot be used, or None if it can."""
         return self._agent.unavailable()
+
+    @property
+    def description(self) -> str:
+        """Returns the description of the agent."""
+        return self._agent.description if isinstance(self._agent, DescribesItself) else ""
+
+    async def version(self) -> str | None:
+        """Returns the version of the agent, or None."""
+        return await self._agent.version() if isinstance(self._agent, DescribesItself) else None
 
     async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
         """Deletes the data that the agent has stored for a session."""

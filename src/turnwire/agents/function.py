@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from inspect import isasyncgenfunction
+from inspect import getdoc, isasyncgenfunction
 from typing import TypeAlias, cast
 from uuid import uuid4
 
@@ -58,10 +58,15 @@ class FunctionAgent:
     def __init__(self, name: str, function: AgentFunction) -> None:
         self.name = name
         self.function = function
+        self.description = (getdoc(function) or "A Python function.").splitlines()[0]
         self.capabilities = AgentCapabilities(questions_survive=True)
 
     def unavailable(self) -> str | None:
         """Returns None: a function is always available."""
+        return None
+
+    async def version(self) -> str | None:
+        """Returns None: a function has no version."""
         return None
 
     async def open(self, start: SessionStart) -> FunctionSession:

@@ -10,7 +10,16 @@ from typing import Any
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
 
-__all__ = ["UnknownAgent", "chosen", "default", "find", "make", "name_of", "names"]
+__all__ = [
+    "UnknownAgent",
+    "chosen",
+    "default",
+    "find",
+    "make",
+    "missing_programs",
+    "name_of",
+    "names",
+]
 
 _AGENTS = {
     "claude": "turnwire.agents.claude:ClaudeAgent",
@@ -32,6 +41,11 @@ class UnknownAgent(TurnwireError):
 def names() -> list[str]:
     """Returns the names of Turnwire's own agents, and of known programs that are installed."""
     return sorted([*_AGENTS, *(name for name in _ACP if shutil.which(name))])
+
+
+def missing_programs() -> list[str]:
+    """Returns the names of known programs that are not installed. `make` accepts them, too."""
+    return [name for name in _ACP if not shutil.which(name)]
 
 
 def make(name: str, **options: Any) -> Agent:

@@ -28,6 +28,7 @@ class ReplayAgent:
     """Plays recorded output of Claude Code. Prompts and answers do not change what is played."""
 
     name = "replay"
+    description = "Plays a recorded conversation of Claude Code."
     capabilities = AgentCapabilities(questions_survive=True)
 
     def __init__(
@@ -50,6 +51,10 @@ class ReplayAgent:
         if self._path.is_file():
             return None
         return f"There is no recording {self._path.name}. Name another one."
+
+    async def version(self) -> str | None:
+        """Returns None: a recording has no version."""
+        return None
 
     async def open(self, start: SessionStart) -> AgentSession:
         """Reads the recording. A resumed session continues with the next turn."""

@@ -31,6 +31,7 @@ COMMANDS = {
     "backup": "Copy all conversations into one file.",
     "copy": "Copy all conversations into another store.",
     "db": "Create or update the tables of a PostgreSQL database.",
+    "agents": "List the agents: what each can do, and what is missing to use it.",
     "serve": "Serve conversations over HTTP and WebSockets.",
     "nodes": "List the processes that run conversations, and their load.",
     "chat": "Talk to an agent on the server.",
@@ -121,6 +122,7 @@ def main() -> None:
     Try:
       turnwire run "show me everything"
       turnwire serve, and turnwire chat in a second terminal
+      turnwire agents
       turnwire list
       turnwire inspect session.jsonl
       turnwire validate recorded/*.jsonl

@@ -24,6 +24,7 @@ __all__ = [
     "AgentUser",
     "AgentsBusy",
     "ChecksOptions",
+    "DescribesItself",
     "ForgetsSessions",
     "Isolation",
     "NativeFork",
@@ -163,6 +164,18 @@ class ChecksOptions(Protocol):
 
     def check_options(self, options: Any) -> dict[str, Any]:
         """Returns the options to store, as plain JSON. Raises Refused with the invalid option."""
+
+
+@runtime_checkable
+class DescribesItself(Protocol):
+    """An agent that people can read about before they choose it."""
+
+    @property
+    def description(self) -> str:
+        """Returns one line that says what the agent is."""
+
+    async def version(self) -> str | None:
+        """Returns the version of its program or package. Returns None if it is not known."""
 
 
 class AgentUser(Struct, frozen=True):

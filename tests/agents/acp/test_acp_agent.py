@@ -288,8 +288,8 @@ def test_an_agent_of_the_settings_has_its_name() -> None:
 
 def test_a_program_that_is_missing_is_said_with_the_next_step() -> None:
     agent = AcpAgent("mine", ["no-such-program-here"])
-    assert "was not found. Install it" in str(agent.unavailable())
-    with pytest.raises(AgentGone, match="was not found"):
+    assert "is not installed. Install it" in str(agent.unavailable())
+    with pytest.raises(AgentGone, match="is not installed"):
         asyncio.run(agent.open(SessionStart("talk")))
 
 

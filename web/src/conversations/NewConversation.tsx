@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { useWords } from "../app/language";
+import { lookUp } from "../app/lookup";
 import { useNotices } from "../app/Notices";
 import { goTo, usePlace } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
@@ -18,6 +19,11 @@ import { useConversations } from "./conversationList";
 
 interface Agent {
   name: string;
+  /** One line in English; empty if the agent has none. */
+  description: string;
+  version: string | null;
+  /** What it can do beyond messages, answers and stops. `text` is English. */
+  abilities: { name: string; text: string }[];
   ready: boolean;
   unavailable: string | null;
   default: boolean;
@@ -170,11 +176,13 @@ export function NewConversation() {
             />
           </label>
         </div>
+        {agent && <AboutAgent agent={agent} />}
         {agents
           ?.filter((each) => !each.ready)
           .map((each) => (
             <p key={each.name} className="muted">
-              {each.name} ({words.notReady}): <span lang="en">{each.unavailable}</span>
+              {each.name} ({words.notReady}):{" "}
+              <span lang="en">{[each.description, each.unavailable].filter(Boolean).join(" ")}</span>
             </p>
           ))}
         <div className="choices">
@@ -186,5 +194,17 @@ export function NewConversation() {
       </form>
       {careful.dialog}
     </main>
+  );
+}
+
+/** What the chosen agent is, its version, and what it can do. */
+function AboutAgent({ agent }: { agent: Agent }) {
+  const words = useWords();
+  const able = agent.abilities.map(({ name, text }) => lookUp(words.abilities, name) ?? text);
+  return (
+    <p className="muted about-agent">
+      <span lang="en">{agent.description}</span> {agent.version && words.versionOf(agent.version)}
+      {able.length > 0 && <small>{words.canDo(able.join(words.comma))}</small>}
+    </p>
   );
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from turnwire.agents.acp.session import AcpSession
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
+from turnwire.agents.program_version import program_version
 from turnwire.ports import AgentCapabilities, AgentGone, AgentsBusy, Isolation, SessionStart
 
 __all__ = ["PRESETS", "AcpAgent"]
@@ -23,6 +24,22 @@ PRESETS: dict[str, list[str]] = {
     "qwen": ["qwen", "--experimental-acp"],
 }
 """The commands of agents that are known to speak the protocol, by name."""
+
+_GOOSE = "https://github.com/aaif-goose/goose/releases/download/stable/download_cli.sh"
+_INSTALL = {
+    "copilot": "npm install -g @github/copilot",
+    "gemini": "npm install -g @google/gemini-cli",
+    "goose": f"curl -fsSL {_GOOSE} | bash",
+    "opencode": "npm install -g opencode-ai",
+    "qwen": "npm install -g @qwen-code/qwen-code",
+}
+_DESCRIPTIONS = {
+    "copilot": "GitHub Copilot CLI, the coding agent of GitHub.",
+    "gemini": "Gemini CLI, the coding agent of Google.",
+    "goose": "goose, an open coding agent for many models.",
+    "opencode": "opencode, an open coding agent for many models.",
+    "qwen": "Qwen Code, the coding agent of Qwen.",
+}
 
 
 class AcpAgent:
@@ -95,13 +112,31 @@ class AcpAgent:
 
     def unavailable(self) -> str | None:
         """Returns that the program is not installed, or None."""
-        program = self._command[0]
-        if shutil.which(program, path=self._environment().get("PATH")) is not None:
+        if self._program() is not None:
             return None
-        return (
-            f"The program {program!r} of the agent {self.name} was not found. Install it, or name "
-            "its path in the command of this agent."
+        program, install = self._command[0], _INSTALL.get(self.name)
+        is_preset = install is not None and self._command == PRESETS[self.name]
+        how = (
+            f"Install it: {install}" if is_preset else "Install it, or name its path in `command`."
         )
+        return f"{program} is not installed. {how}"
+
+    @property
+    def description(self) -> str:
+        """Returns what the agent is, or its command if it is not a known one."""
+        known = _DESCRIPTIONS.get(self.name)
+        return known or f"An agent of the Agent Client Protocol: {' '.join(self._command)}"
+
+    async def version(self) -> str | None:
+        """Returns what the program says about its version, or None."""
+        program = self._program()
+        # The arguments of another program, such as `npx NAME`, decide what would be started.
+        if program is None or len(self._command) > 1 and self.name not in PRESETS:
+            return None
+        return await program_version(program, self._environment())
+
+    def _program(self) -> str | None:
+        return shutil.which(self._command[0], path=self._environment().get("PATH"))
 
     async def open(self, start: SessionStart) -> AcpSession:
         """Starts the program and opens a session. Raises AgentGone if that fails."""

@@ -29,7 +29,12 @@ from turnwire.agents.claude.options.sdk_options import (
 )
 from turnwire.agents.claude.options.types import FOR_ANYONE, FOR_OWNER, NARROWING, ClaudeOptions
 from turnwire.agents.claude.options.validation import Registry, thinking_limit
-from turnwire.agents.claude.process.installation import environment, find_cli, missing
+from turnwire.agents.claude.process.installation import (
+    cli_version,
+    environment,
+    find_cli,
+    missing,
+)
 from turnwire.agents.claude.process.private_file import private_file
 from turnwire.agents.claude.process.sdk_compat import (
     QUERY,
@@ -99,6 +104,7 @@ class ClaudeAgent:
     """
 
     name = "claude"
+    description = "Claude Code, the coding agent of Anthropic."
     runs_commands = True
     capabilities = AgentCapabilities(
         commands=[
@@ -190,6 +196,10 @@ class ClaudeAgent:
     def unavailable(self) -> str | None:
         """Returns what is missing and how to install it, or None if the agent can be used."""
         return missing(self._environment(), self._cli_path)
+
+    async def version(self) -> str | None:
+        """Returns the version of Claude Code, or None if it is not installed."""
+        return await cli_version(self._cli_path, self._environment())
 
     def check_options(self, options: Any) -> dict[str, Any]:
         """Validates the options of a new conversation. Returns them for storage. Raises Refused."""

@@ -11,7 +11,13 @@ import msgspec
 from msgspec import structs
 
 from turnwire.agents.codex.commands import CONTROLS
-from turnwire.agents.codex.installation import codex_home, environment, find_codex, missing
+from turnwire.agents.codex.installation import (
+    codex_home,
+    codex_version,
+    environment,
+    find_codex,
+    missing,
+)
 from turnwire.agents.codex.options import CodexOptions, read_options
 from turnwire.agents.codex.settings import DEFAULT, Settings
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
@@ -54,6 +60,7 @@ class CodexAgent:
     """
 
     name = "codex"
+    description = "Codex, the coding agent of OpenAI."
     runs_commands = True
     capabilities = AgentCapabilities(
         commands=["session.set_model", "session.set_permission_mode", "session.control"],
@@ -120,6 +127,10 @@ class CodexAgent:
     def unavailable(self) -> str | None:
         """Returns what is missing and how to install it, or None if the agent can be used."""
         return missing(self._environment(), self._codex_path)
+
+    async def version(self) -> str | None:
+        """Returns the version of Codex, or None if it is not installed."""
+        return await codex_version(self._codex_path, self._environment())
 
     def check_options(self, options: Any) -> dict[str, Any]:
         """Validates the options of a new conversation. Returns them for storage. Raises Refused."""

@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Mapping
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 from turnwire import extras
+from turnwire.agents.program_version import program_version
 
-__all__ = ["codex_home", "environment", "find_codex", "missing"]
+__all__ = ["codex_home", "codex_version", "environment", "find_codex", "missing"]
 
 _ALLOWED = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
@@ -54,9 +56,20 @@ def _wheel() -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
+async def codex_version(given: str | None, env: Mapping[str, str]) -> str | None:
+    """Returns the version of the program that `find_codex` returns. Returns None if none is."""
+    codex, wheel = find_codex(given), _wheel()
+    if codex is None:
+        return None
+    if wheel is not None and Path(codex).is_relative_to(wheel):
+        return metadata.version("openai-codex-cli-bin")  # starting the program takes longer
+    return await program_version(codex, env)
+
+
 def missing(env: Mapping[str, str], codex_path: str | None) -> str | None:
     """Returns why Codex cannot be used here and what to do about it. Returns None if it can."""
-    if find_codex(codex_path) is None:
+    codex = find_codex(codex_path)
+    if codex is None:
         if codex_path is not None:
             return f"{codex_path} is not a program. Give the path of Codex as codex_path."
         return f"Codex is not installed. Install it: {extras.how_to_install('codex')}"
@@ -65,7 +78,7 @@ def missing(env: Mapping[str, str], codex_path: str | None) -> str | None:
         return None
     if _names_a_provider(home / "config.toml"):
         return None  # a provider of its own, which may need no key
-    return "There is no credential for Codex. Set OPENAI_API_KEY, or run `codex login`."
+    return f"There is no credential for Codex. Set OPENAI_API_KEY, or run `{codex} login`."
 
 
 def _names_a_provider(config: Path) -> bool:

@@ -39,6 +39,7 @@ class DemoAgent:
     """An agent without a key and a network. Words in the prompt choose the scenes that it plays."""
 
     name = "demo"
+    description = "Needs no key and no network. Shows everything that a conversation can do."
     capabilities = AgentCapabilities(
         commands=["session.control"],
         options=["delay", "obey_interrupt", "silent"],
@@ -53,6 +54,10 @@ class DemoAgent:
 
     def unavailable(self) -> str | None:
         """Returns None: the demo is always available."""
+        return None
+
+    async def version(self) -> str | None:
+        """Returns None: the demo is a part of Turnwire."""
         return None
 
     async def open(self, start: SessionStart) -> DemoSession:

@@ -41,6 +41,23 @@ class PydanticAgent:
             questions_survive=True,
         )
 
+    @property
+    def description(self) -> str:
+        """Returns that it is an agent of pydantic-ai, and its model if that has a name."""
+        model = getattr(self._agent, "model", None)
+        name = model if isinstance(model, str) else getattr(model, "model_name", None)
+        return (
+            f"An agent of pydantic-ai, with the model {name}."
+            if name
+            else "An agent of pydantic-ai."
+        )
+
+    async def version(self) -> str | None:
+        """Returns the version of pydantic-ai."""
+        import pydantic_ai
+
+        return pydantic_ai.__version__
+
     def unavailable(self) -> str | None:
         """Returns None: whether the model can be reached is known only when it is asked."""
         return None

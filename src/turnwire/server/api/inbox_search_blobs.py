@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from msgspec import to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
+from turnwire.agents.listing import facts_of
 from turnwire.core.content import Blob
 from turnwire.core.error_codes import Refused
 from turnwire.core.pictures import is_concrete, true_type
@@ -96,16 +98,21 @@ async def search(service: Service, request: Request, who: Who) -> Response:
 
 async def agents(service: Service, request: Request, who: Who) -> Response:
     """GET /api/agents"""
+    engine = service.engine
+    about = await asyncio.gather(*(facts_of(agent) for agent in engine.agents.values()))
     told = [
         {
             "name": name,
-            "ready": (why := service.engine.unavailable(name)) is None,
+            "description": facts.description,
+            "version": facts.version,
+            "ready": (why := engine.unavailable(name)) is None,
             "unavailable": why,
             "default": name == service.usual_agent,
-            "capabilities": service.engine.capabilities(name, is_owner=who.is_owner),
+            "abilities": facts.abilities,
+            "capabilities": engine.capabilities(name, is_owner=who.is_owner),
             "options": options_for(agent.capabilities, who),
         }
-        for name, agent in service.engine.agents.items()
+        for (name, agent), facts in zip(engine.agents.items(), about, strict=True)
     ]
     return json_answer({"agents": told})
 

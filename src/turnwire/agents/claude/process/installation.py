@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -12,10 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from turnwire import extras
+from turnwire.agents.program_version import program_version
 
 __all__ = [
     "CLOUDS",
     "CREDENTIALS",
+    "cli_version",
     "environment",
     "find_cli",
     "has_credential",
@@ -116,6 +119,18 @@ def find_cli(given: str | None = None) -> str | None:
     return shutil.which("claude")
 
 
+async def cli_version(given: str | None, env: Mapping[str, str]) -> str | None:
+    """Returns the version of the program that `find_cli` returns. Returns None if none is."""
+    cli, sdk = find_cli(given), _sdk()
+    if cli is None:
+        return None
+    if sdk is not None and Path(cli).is_relative_to(sdk):
+        found = _mentioned_version(sdk / "_cli_version.py")
+        if found is not None:
+            return found  # starting the program takes longer
+    return await program_version(cli, env)
+
+
 def has_credential(env: Mapping[str, str]) -> bool:
     """Whether a credential is configured. Only the API can tell whether it is valid."""
     if any(env.get(name) for name in CREDENTIALS) or any(is_on(env, each) for each in CLOUDS):
@@ -133,6 +148,15 @@ def has_credential(env: Mapping[str, str]) -> bool:
             (folder / "settings.json", b'"apiKeyHelper"'),
         )
     )
+
+
+def _mentioned_version(path: Path) -> str | None:
+    """Returns the version that a file of the SDK names, without importing the SDK."""
+    try:
+        found = re.search(r"__cli_version__ = \"([^\"]+)\"", path.read_text())
+    except OSError:
+        return None
+    return found and found.group(1)
 
 
 def _mentions(path: Path, word: bytes) -> bool:

@@ -1,0 +1,88 @@
+"""What people read about an agent before they choose it: what it is, can do, and still needs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from turnwire.ports import Agent, AgentCapabilities, DescribesItself, RunsCommands
+
+__all__ = ["Ability", "AgentFacts", "abilities_of", "facts_of"]
+
+_log = logging.getLogger("turnwire")
+
+
+class Ability(Struct, frozen=True):
+    """One thing that an agent can do."""
+
+    name: str
+    text: str  # plain words, for people
+
+
+class AgentFacts(Struct, frozen=True):
+    """The facts about an agent that do not depend on who asks."""
+
+    description: str  # one line; empty if the agent has none
+    version: str | None
+    abilities: list[Ability]
+
+
+_Has: TypeAlias = Callable[[AgentCapabilities], bool]
+
+
+def _command(name: str) -> _Has:
+    return lambda able: name in able.commands
+
+
+def _control(name: str) -> _Has:
+    return lambda able: name in able.controls
+
+
+_ABILITIES: list[tuple[str, str, _Has]] = [
+    ("images", "sees pictures", lambda able: able.images),
+    ("models", "changes its model", _command("session.set_model")),
+    ("permission_modes", "changes its permission mode", _command("session.set_permission_mode")),
+    (
+        "thinking",
+        "changes how much it thinks",
+        _command("session.set_max_thinking_tokens"),
+    ),
+    ("forks", "forks with its own memory", lambda able: able.forks),
+    ("rewind", "rewinds files", _command("user.rewind")),
+    ("commands", "has slash commands", _control("commands")),
+    ("context_usage", "shows how full its context is", _control("context_usage")),
+    ("mcp_status", "shows its MCP servers", _control("mcp_status")),
+    ("stop_task", "stops background tasks", _control("stop_task")),
+    (
+        "questions_survive",
+        "continues with an answer after a restart",
+        lambda able: able.questions_survive,
+    ),
+    ("keeps_budget", "stops at its budget within a turn", lambda able: able.keeps_budget),
+    ("is_free", "costs nothing", lambda able: able.is_free),
+]
+
+
+def abilities_of(agent: Agent) -> list[Ability]:
+    """Returns what an agent can do beyond messages, answers and stops, in plain words."""
+    able = agent.capabilities
+    found = [Ability(name, text) for name, text, has in _ABILITIES if has(able)]
+    if isinstance(agent, RunsCommands) and agent.runs_commands:
+        found.insert(0, Ability("runs_commands", "runs commands on this machine"))
+    return found
+
+
+async def facts_of(agent: Agent) -> AgentFacts:
+    """Returns the facts about an agent. May start its program to ask for the version."""
+    description = ""
+    version: str | None = None
+    if isinstance(agent, DescribesItself):
+        try:
+            description = agent.description
+            version = await agent.version()
+        except Exception:  # a defect of this agent must not hide the others
+            _log.exception("the agent %s: it failed when it described itself", agent.name)
+    return AgentFacts(description, version, abilities_of(agent))
