@@ -9,6 +9,7 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 __all__ = ["program_version"]
 
@@ -23,7 +24,7 @@ async def program_version(program: str, env: Mapping[str, str]) -> str | None:
     Starts a program once, and again only when its file has changed.
     """
     try:
-        key = (program, os.stat(program).st_mtime_ns)
+        key = (program, Path(program).stat().st_mtime_ns)
     except OSError:
         return None
     if key not in _known:

@@ -131,7 +131,7 @@ class AcpAgent:
         """Returns what the program says about its version, or None."""
         program = self._program()
         # The arguments of another program, such as `npx NAME`, decide what would be started.
-        if program is None or len(self._command) > 1 and self.name not in PRESETS:
+        if program is None or (len(self._command) > 1 and self.name not in PRESETS):
             return None
         return await program_version(program, self._environment())
 

@@ -56,7 +56,7 @@ class PydanticAgent:
         """Returns the version of pydantic-ai."""
         import pydantic_ai
 
-        return pydantic_ai.__version__
+        return str(pydantic_ai.__version__)
 
     def unavailable(self) -> str | None:
         """Returns None: whether the model can be reached is known only when it is asked."""
