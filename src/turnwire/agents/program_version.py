@@ -23,13 +23,18 @@ async def program_version(program: str, env: Mapping[str, str]) -> str | None:
 
     Starts a program once, and again only when its file has changed.
     """
-    try:
-        key = (program, Path(program).stat().st_mtime_ns)
-    except OSError:
-        return None
+    key = (program, _changed_at(program))
     if key not in _known:
         _known[key] = await _ask(program, env)
     return _known[key]
+
+
+def _changed_at(program: str) -> int:
+    """Returns the time of the last change of a file, or 0 if the file does not exist."""
+    try:
+        return Path(program).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 async def _ask(program: str, env: Mapping[str, str]) -> str | None:
