@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tests.agents.claude.helpers.real_claude import Stage, stage
+import pytest
+
+from tests.agents.claude.helpers.real_claude import Stage, ask, kill_claude, stage
 from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude.extensions.hooks import HookCall, hook
 from turnwire.agents.claude.sessions.forking import fork_point
@@ -113,6 +115,25 @@ async def test_a_prompt_that_was_never_answered_is_known_to_a_fork_of_a_fork(
         assert heard(it.api.requests[-1]) == [*told, "and here"]
         await says(fork, "and there")
         assert heard(it.api.requests[-1]) == [*told, "and there"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["forked", "killed"])
+async def test_what_follows_the_answer_to_a_deferred_question_is_known(
+    is_killed: bool, tmp_path: Path
+) -> None:
+    async with stage(tmp_path, "Hm.", Say([ask("ask_1")]), "Good.", "here") as it:
+        await it.says("think")
+        await it.talk.send("ask me")
+        await it.asked()
+        await it.sleeps()
+        await it.talk.answer("ask_1", "teal")
+        assert not (await it.ends()).is_error
+        if is_killed:
+            kill_claude()
+        await says(it.talk if is_killed else await it.talk.fork(), "and here")
+        told = [each for each in heard(it.api.requests[-1]) if not each.startswith("Continue")]
+        assert told == ["think", "Hm.", "ask me", "ask_1", "ask_1", "Good.", "and here"]
+        assert "teal" in str(it.api.requests[-1].messages)
 
 
 def test_a_missing_session_is_not_forked(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ conversation in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -19,6 +17,13 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.agents.claude.sessions.history import find_session
+from turnwire.agents.claude.sessions.session_end import (
+    deferred_call,
+    hidden_end,
+    last_records,
+    name_end,
+    results_in,
+)
 
 __all__ = ["Deferred", "renew_note"]
 
@@ -38,18 +43,21 @@ class _Note(Struct, frozen=True):
 def renew_note(config: Path, session_id: str) -> Deferred | None:
     """Makes the note of a deferred question the last record of a session that does not run.
 
-    Returns None if the session has no deferred question. Raises OSError.
+    After an answered question, makes sure that the answer is continued from. Returns None if the
+    session has no deferred question. Raises OSError.
     """
     file = find_session(config, session_id)
     if file is None or not file.size:
         return Deferred()
     note = _find_note(file.path)
     if note is None:
+        end = hidden_end(file.path)
+        if end is not None:
+            name_end(file.path, session_id, end)
         return None
     if not note.is_last_said:
         _write_again(file.path, note)
-    call = note.record["attachment"].get("toolUseID")
-    return Deferred(call if isinstance(call, str) else None)
+    return Deferred(deferred_call(note.record) or None)
 
 
 def _find_note(path: Path) -> _Note | None:
@@ -57,54 +65,19 @@ def _find_note(path: Path) -> _Note | None:
     leaf: dict[str, Any] = {}
     speaker = ""  # the type of the last record, except system records
     have_results: set[str] = set()
-    for record in _back_from_end(path):
+    for record in last_records(path):
         leaf = leaf or record
         if record["type"] == "system":
             continue
         speaker = speaker or record["type"]
-        results = _results(record)
+        results = results_in(record)
         have_results.update(results)
-        note = record.get("attachment")
-        if isinstance(note, dict) and note.get("type") == "hook_deferred_tool":
-            has_result = note.get("toolUseID") in have_results
-            return None if has_result else _Note(record, leaf, speaker != "user")
+        call = deferred_call(record)
+        if call is not None:
+            return None if call in have_results else _Note(record, leaf, speaker != "user")
         if record["type"] == "user" and not results:
             return None  # this record began the turn
     return None
-
-
-def _back_from_end(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the records of a session, the last first. Skips half lines of a killed program."""
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
-        end = len(text)
-        while end > 0:
-            start = text.rfind(b"\n", 0, end) + 1
-            try:
-                record = msgspec.json.decode(text[start:end])
-            except (ValueError, RecursionError):
-                record = None
-            if _is_said(record):
-                yield record
-            end = start - 1
-
-
-def _is_said(record: Any) -> bool:
-    return (
-        isinstance(record, dict)
-        and record.get("type") in ("user", "assistant", "attachment", "system")
-        and not record.get("isSidechain")
-    )
-
-
-def _results(record: dict[str, Any]) -> list[str]:
-    """Returns the ids of the calls whose results are in a record."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return [
-        str(block.get("tool_use_id"))
-        for block in (content if isinstance(content, list) else [])
-        if isinstance(block, dict) and block.get("type") == "tool_result"
-    ]
 
 
 def _write_again(path: Path, note: _Note) -> None:

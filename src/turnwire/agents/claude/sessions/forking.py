@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 
 from turnwire.agents.claude.sessions.history import SessionFile, find_session, read_session
+from turnwire.agents.claude.sessions.session_end import hidden_end, name_end
 from turnwire.agents.claude.turn.prompts import prompt_uuid
 from turnwire.dialects.claude.branches import end_of_turn
 from turnwire.ports import NativeFork
@@ -34,7 +35,7 @@ class _Cut(NamedTuple):
     name: str  # the wanted message that was found
     message: str  # the last message of its turn
     line: int  # its line in the file
-    is_summed_up: bool  # the program would load only a summary of the earlier messages
+    is_hidden: bool  # the program would not find it: see `hidden_end`, or a summary follows
 
 
 def copied_session(conversation_id: str) -> str:
@@ -55,10 +56,10 @@ async def fork_point(config: Path, fork: NativeFork, conversation_id: str) -> Fo
         file = await asyncio.to_thread(find_session, config, fork.session_id)
         cut = None if file is None else await asyncio.to_thread(_find, file, names)
         if file is not None and cut is not None and (cut.name == names[0] or not left):
-            if not cut.is_summed_up:
+            if not cut.is_hidden:
                 return ForkPoint(fork.session_id, cut.message)
             new = copied_session(conversation_id)
-            await asyncio.to_thread(_copy, config, file, cut.line, new)
+            await asyncio.to_thread(_copy, config, file, cut, new)
             return ForkPoint(new, None)
         await asyncio.sleep(_PAUSE if left else 0)
     return None
@@ -75,19 +76,21 @@ def _find(file: SessionFile, names: list[str]) -> _Cut | None:
     line = lines[message]
     later = (record for record in records if record.number > line)
     is_summed_up = any(record.data.get("subtype") == "compact_boundary" for record in later)
-    return _Cut(name, message, line, is_summed_up)
+    return _Cut(name, message, line, is_summed_up or hidden_end(file.path) is not None)
 
 
-def _copy(config: Path, file: SessionFile, last: int, session_id: str) -> None:
+def _copy(config: Path, file: SessionFile, cut: _Cut, session_id: str) -> None:
     """Copies the first lines of a session, and its saved files, to a new session.
 
-    The program reads a session only from its last summary on. So it cannot continue from an earlier
-    message by itself. The copy is idempotent, because a crash may interrupt it.
+    The program reads a session only from its last summary on, and not what stands beside its end. So
+    it cannot continue from such a message by itself. The copy is idempotent, because a crash may
+    interrupt it.
     """
     path = file.path.with_name(f"{session_id}.jsonl")
     half = path.with_suffix(".half")
     with half.open("wb") as lines:
-        lines.writelines(_renamed(file, last, session_id))
+        lines.writelines(_renamed(file, cut.line, session_id))
+    name_end(half, session_id, cut.message)
     half.replace(path)
     files = config / "file-history"
     with suppress(FileNotFoundError):  # Claude has changed no files
