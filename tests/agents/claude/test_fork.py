@@ -118,7 +118,7 @@ async def test_a_prompt_that_was_never_answered_is_known_to_a_fork_of_a_fork(
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["forked", "killed"])
-async def test_what_follows_the_answer_to_a_deferred_question_is_known(
+async def test_a_deferred_question_that_was_answered_is_known_with_all_that_followed(
     is_killed: bool, tmp_path: Path
 ) -> None:
     async with stage(tmp_path, "Hm.", Say([ask("ask_1")]), "Good.", "here") as it:
