@@ -91,6 +91,7 @@ class ReplyReader:
     def __init__(self, client_message_id: str, *, after: int) -> None:
         """`client_message_id`: the message that starts the turn; `after`: the log's head before."""
         self.cursor = after
+        self.keeps_frames = True  # False: the replies have no frames
         self._client_message_id = client_message_id
         self._turn_id: int | None = None
         self._frames: list[f.Frame] = []
@@ -105,6 +106,11 @@ class ReplyReader:
         reader._frames = list(reply.frames)
         reader._told = {request.request_id for request in reply.requests}
         return reader
+
+    @property
+    def turn_id(self) -> int | None:
+        """The turn of the message; None while it is not known, as while the message is queued."""
+        return self._turn_id
 
     def acknowledged(self, turn_id: int | None, queue_id: str | None) -> None:
         """Takes the answer to the message: the turn that it began, or its place in the queue."""
@@ -140,7 +146,7 @@ class ReplyReader:
         if isinstance(frame, f.AssistantComplete):
             self._frames.append(frame)
             return self._reply(frame.payload, [])
-        if number is not None:
+        if number is not None and self.keeps_frames:
             self._frames.append(frame)
         return None
 

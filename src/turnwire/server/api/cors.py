@@ -18,9 +18,13 @@ __all__ = ["is_preflight", "preflight_answer", "with_cors_headers"]
 
 _ALLOWED = {
     "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-    "Access-Control-Allow-Headers": f"Authorization, Content-Type, {PAGE_HEADER}",
+    "Access-Control-Allow-Headers": (
+        f"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer, {PAGE_HEADER}"
+    ),
     "Access-Control-Max-Age": "600",
 }
+# Headers of responses that a page of another origin may read.
+_EXPOSED = "Content-Disposition, Location, Preference-Applied, Retry-After"
 
 
 def is_preflight(scope: Scope) -> bool:
@@ -47,7 +51,7 @@ def with_cors_headers(page: str | None, send: Send) -> Send:
             if page is not None:
                 headers["Access-Control-Allow-Origin"] = page
                 headers["Access-Control-Allow-Credentials"] = "true"
-                headers["Access-Control-Expose-Headers"] = "Content-Disposition, Retry-After"
+                headers["Access-Control-Expose-Headers"] = _EXPOSED
         await send(message)
 
     return tell

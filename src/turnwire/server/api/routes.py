@@ -24,6 +24,7 @@ from turnwire.server.api import (
     inbox_search_blobs,
     inspector,
     page,
+    turns,
 )
 from turnwire.server.api.cors import is_preflight, preflight_answer, with_cors_headers
 from turnwire.server.api.problems import refusal_of
@@ -50,6 +51,8 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}/messages", "GET", conversations.messages),
     ("/api/conversations/{id}/messages/{sequence}", "GET", inspector.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),
+    ("/api/conversations/{id}/turns", "POST", turns.begin),
+    ("/api/conversations/{id}/turns", "GET", turns.show),
     ("/api/conversations/{id}/rewind", "POST", controls.rewind),
     ("/api/conversations/{id}/control", "POST", controls.control),
     ("/api/conversations/{id}/mcp", "GET", controls.mcp),

@@ -1,0 +1,1 @@
+"""Server-sent events: follows a conversation in the response of an HTTP request."""
