@@ -190,3 +190,15 @@ def test_a_function_is_called_once_with_each_request(is_async: bool) -> None:
 
     asyncio.run(run())
     assert asked == ["q", "r"]
+
+
+def test_a_reader_that_keeps_no_frames_still_finds_the_turn_and_its_end() -> None:
+    reader = ReplyReader(OWN, after=0)
+    reader.keeps_frames = False
+    assert reader.turn_id is None
+    for each in (said(1), text(2, "hello")):
+        assert reader.feed(each) is None
+    assert reader.turn_id == 7
+    reply = reader.feed(complete())
+    assert reply is not None
+    assert (reply.end, reply.text, reply.cursor) == (END, "", 2)
