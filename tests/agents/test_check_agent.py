@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.helpers.asking_agent import Asker, How
+from tests.agents.helpers.boastful_agent import Boaster, Lack
 from tests.agents.helpers.misbehaving_agents import (
     ENDED,
     FIGURES,
@@ -39,14 +40,21 @@ BLOCK_ENDED = ev.ContentCompleted(*WHOSE, "m-1", 0, TEXT)
 COMPLETED = ev.MessageCompleted(*WHOSE, "m-1")
 
 
+UNCLAIMED = [
+    "a picture is accepted",
+    "a listed choice is accepted",
+    "a session is handed over in pieces",
+]
+
+
 def test_the_demo_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: DemoAgent(delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (13, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (17, UNCLAIMED, [])
 
 
 def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: ChildAgent("demo", delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (13, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (17, UNCLAIMED, [])
 
 
 def test_the_replay_agent_passes_the_checks_that_a_recording_allows() -> None:
@@ -96,6 +104,14 @@ def test_the_events_of_the_real_claude_are_in_order(path: Path) -> None:
         ([[STARTED, BEGUN, PIECE]], "a piece of block 0 of message m-1: it is not open"),
         ([[STARTED, BEGUN, BLOCK_ENDED]], "block 0 of message m-1 ended: it was not open"),
         ([[STARTED, BEGUN, BLOCK, COMPLETED]], "message m-1 ended with open blocks: 0"),
+        (
+            [[STARTED, BEGUN, BLOCK, PIECE, BLOCK_ENDED]],
+            "block 0 of message m-1 ended with another text",
+        ),
+        (
+            [[ev.UnknownEvent(*WHOSE, "request/item/tool/askInRhyme")]],
+            "a request that no person is shown: item/tool/askInRhyme",
+        ),
         ([[STARTED, result_of("t-1")]], "a result for t-1, which was never called"),
         ([[ev.TurnStarted("", "", None, None)]], "provider is empty"),
     ],
@@ -141,7 +157,7 @@ def checked(agent: StrangeAgent, prompts: Prompts | None = None) -> AgentReport:
 
 def test_a_plain_agent_passes() -> None:
     report = checked(StrangeAgent())
-    assert len(report.skipped) == 6
+    assert len(report.skipped) == 13
 
 
 def test_an_agent_whose_tool_that_asks_has_a_name_of_its_own_passes() -> None:
@@ -153,6 +169,7 @@ def test_an_agent_whose_tool_that_asks_has_a_name_of_its_own_passes() -> None:
     ("how", "problem"),
     [
         ("deaf", "a question reaches a person: the question was not asked and answered"),
+        ("forgetful", "an answer outlives its process: the answer was dropped"),
         ("late", "which has its result already"),
         ("twice", "is the second one of the call"),
     ],
@@ -180,6 +197,10 @@ def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem
         (StrangeAgent([[STARTED]]), "no end of turn 1 after 0.3 seconds"),
         (StrangeAgent([[STARTED, ENDED, FIGURES]]), "the turn has no content"),
         (
+            StrangeAgent([[STARTED, SAID, ENDED, FIGURES]]),
+            "a resumed session answers: a second process uses ids of the first one again: m-1",
+        ),
+        (
             StrangeAgent([[STARTED, SAID, ENDED], [FIGURES]]),
             "a prompt gets a turn: turn_completed has no result_summary after it in its batch",
         ),
@@ -193,6 +214,29 @@ def test_each_fault_of_a_bad_agent_is_named(agent: StrangeAgent, problem: str) -
     with pytest.raises(AgentBroken) as broken:
         checked(agent)
     assert problem in str(broken.value)
+
+
+@pytest.mark.parametrize(
+    ("lack", "problem"),
+    [
+        ("blind", "a picture is accepted: the turn failed: overwhelmed"),
+        ("stubborn", "a listed choice is accepted: its capabilities list 'careful', but it was"),
+        ("lonely", "a fork answers: the turn failed: overwhelmed"),
+        ("closed", "a turn has ended, and take_pieces() returned nothing about it"),
+        ("repeating", "take_pieces() returns pieces again that were taken before"),
+        ("confused", "pieces of another session: another"),
+    ],
+)
+def test_an_ability_that_is_claimed_and_missing_is_named(lack: Lack, problem: str) -> None:
+    with pytest.raises(AgentBroken) as broken:
+        asyncio.run(check_agent(lambda: Boaster(lack), seconds=5))
+    assert problem in str(broken.value)
+    assert "1 of 20 checks failed" in str(broken.value)
+
+
+def test_an_agent_with_every_ability_passes() -> None:
+    report = asyncio.run(check_agent(lambda: Boaster("fine"), seconds=5))
+    assert "a session is handed over in pieces" in report.kept
 
 
 def test_a_tool_that_is_never_called_is_named() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -16,7 +16,14 @@ from turnwire.core.controls import ContextUsage, ListCommands, ListModels, McpSt
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
+from turnwire.ports import (
+    Agent,
+    AgentGone,
+    AgentSession,
+    NativeFork,
+    SessionPiece,
+    SessionStart,
+)
 from turnwire.testing.agent_in_engine import check_question_in_engine
 from turnwire.testing.agent_listener import (
     AgentBroken,
@@ -26,7 +33,7 @@ from turnwire.testing.agent_listener import (
 )
 from turnwire.testing.agent_order import EventOrder
 
-__all__ = ["AgentChecks", "Prompts", "Skip"]
+__all__ = ["AgentChecks", "Prompts", "Skip", "answer_to", "result_in"]
 
 _Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
 
@@ -57,11 +64,20 @@ class AgentChecks:
 
     @asynccontextmanager
     async def session(
-        self, native_session_id: str | None = None, calls: set[str] | None = None
+        self,
+        native_session_id: str | None = None,
+        calls: set[str] | None = None,
+        *,
+        fork: NativeFork | None = None,
+        pieces: Sequence[SessionPiece] = (),
     ) -> AsyncIterator[Listener]:
-        """Opens a session and reads its events. Closes it at the end and checks the event order."""
+        """Opens a session and reads its events. Closes it at the end and checks the event order.
+
+        `calls` are the tool calls that an earlier session has left open.
+        """
         self._sessions += 1
-        start = SessionStart(f"check-{self._sessions}", native_session_id)
+        name = f"check-{self._sessions}"
+        start = SessionStart(name, native_session_id, fork=fork, pieces=list(pieces))
         try:
             async with asyncio.timeout(max(30.0, self.seconds)):
                 session = await self.make().open(start)
@@ -118,10 +134,13 @@ class AgentChecks:
         async with self.session() as heard:
             await self.say(heard, self.prompts.plain)
             await heard.turn_ends(1)
-            name = heard.session.native_session_id
+            name, known = heard.session.native_session_id, _names(heard)
         async with self.session(name) as heard:
             await self.say(heard, self.prompts.plain)
             await heard.turn_ends(1)
+            if repeated := _names(heard) & known:
+                said = ", ".join(sorted(repeated))
+                raise AgentBroken(f"a second process uses ids of the first one again: {said}")
 
     async def a_tool_has_its_result(self) -> None:
         async with self.session() as heard:
@@ -155,8 +174,8 @@ class AgentChecks:
     async def a_question_is_answered(self) -> None:
         async with self.session() as heard:
             await self.say(heard, self.prompts.question)
-            asked = await self._asked(heard, ev.QuestionAsked)
-            await heard.session.deliver([_answer(asked)], resumed=False)
+            asked = await self.asked(heard, ev.QuestionAsked)
+            await heard.session.deliver([answer_to(asked)], resumed=False)
             await heard.turn_ends(1)
             _expect_result(heard.events, asked.tool_use_id)
 
@@ -171,10 +190,10 @@ class AgentChecks:
             raise Skip
         async with self.session() as heard:
             await self.say(heard, self.prompts.question)
-            asked = await self._asked(heard, ev.QuestionAsked)
+            asked = await self.asked(heard, ev.QuestionAsked)
             name = heard.session.native_session_id
         async with self.session(name, {asked.tool_use_id}) as heard:
-            await heard.session.deliver([_answer(asked)], resumed=True)
+            await heard.session.deliver([answer_to(asked)], resumed=True)
             await heard.turn_ends(1)
             _expect_result(heard.events, asked.tool_use_id)
 
@@ -182,7 +201,7 @@ class AgentChecks:
         for decision in ("allow", "deny"):
             async with self.session() as heard:
                 await self.say(heard, self.prompts.permission)
-                asked = await self._asked(heard, ev.PermissionRequested)
+                asked = await self.asked(heard, ev.PermissionRequested)
                 allowed = decision == "allow"
                 reply = Reply(
                     asked.request_id, "permission", decision="allow" if allowed else "deny"
@@ -193,7 +212,8 @@ class AgentChecks:
                 if not allowed and not result.is_error:
                     raise AgentBroken("the result of a denied call is not an error")
 
-    async def _asked(self, heard: Listener, kind: type[_Request]) -> _Request:
+    async def asked(self, heard: Listener, kind: type[_Request]) -> _Request:
+        """Waits for the first request of this kind, and returns it."""
         await heard.until(lambda: heard.first(kind) is not None, kind.__name__)
         asked = heard.first(kind)
         if asked is None:
@@ -255,7 +275,7 @@ def _has_spoken(events: list[NormalizedStreamEvent]) -> bool:
     return any(isinstance(event, ev.ContentDelta | ev.AssistantMessage) for event in events)
 
 
-def _answer(asked: ev.QuestionAsked) -> Reply:
+def answer_to(asked: ev.QuestionAsked) -> Reply:
     """Returns an answer: the first option of every question, or a text."""
     answers = {
         question.id: question.options[0].label if question.options else "Yes"
@@ -265,10 +285,24 @@ def _answer(asked: ev.QuestionAsked) -> Reply:
     return Reply(asked.tool_use_id, "question", answer)
 
 
-def _expect_result(events: list[NormalizedStreamEvent], tool_use_id: str) -> ToolResultBlock:
+def result_in(events: list[NormalizedStreamEvent], tool_use_id: str) -> ToolResultBlock | None:
+    """Returns the result of a call. Returns None if it has none."""
     for event in events:
         if isinstance(event, ev.UserMessage):
             for block in event.content:
                 if isinstance(block, ToolResultBlock) and block.tool_use_id == tool_use_id:
                     return block
-    raise AgentBroken(f"the answer did not become the result of {tool_use_id}")
+    return None
+
+
+def _expect_result(events: list[NormalizedStreamEvent], tool_use_id: str) -> ToolResultBlock:
+    found = result_in(events, tool_use_id)
+    if found is None:
+        raise AgentBroken(f"the answer did not become the result of {tool_use_id}")
+    return found
+
+
+def _names(heard: Listener) -> set[str]:
+    """Returns the ids of the messages and tool calls so far."""
+    said = [event for event in heard.events if isinstance(event, ev.AssistantMessage)]
+    return {event.message_id for event in said} | heard.order.calls

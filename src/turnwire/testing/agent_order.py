@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from turnwire.core import events as ev
-from turnwire.core.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
+from turnwire.core.blocks import (
+    ContentBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.question_rules import BadQuestion, QuestionRules
 
@@ -30,7 +36,7 @@ class _Message(Struct):
     """A message that is being streamed, with the indexes of its blocks."""
 
     message_id: str
-    open: set[int]
+    open: dict[int, str]  # the text so far
     ended: set[int]
 
 
@@ -105,27 +111,33 @@ class EventOrder:
             case ev.MessageStarted(message_id=message_id):
                 if voice in self._growing:
                     self._wrong(f"message {message_id} began and the one before it has not ended")
-                self._growing[voice] = _Message(message_id, set(), set())
-            case ev.ContentStarted(message_id=message_id, index=index):
+                self._growing[voice] = _Message(message_id, {}, set())
+            case ev.ContentStarted(message_id=message_id, index=index, block=block):
                 message = self._of(event, message_id)
                 if message is None:
                     return
-                if index in message.open | message.ended:
+                if index in message.open or index in message.ended:
                     self._wrong(f"block {index} of message {message_id} began twice")
-                message.open.add(index)
+                message.open[index] = _text_of(block) or ""
             case ev.ContentDelta(message_id=message_id, index=index, kind=kind):
                 if kind == "tool_output":
                     return  # a tool may print after its message has ended
                 message = self._of(event, message_id)
-                if message is not None and index not in message.open:
+                if message is None:
+                    return
+                if index not in message.open:
                     self._wrong(f"a piece of block {index} of message {message_id}: it is not open")
-            case ev.ContentCompleted(message_id=message_id, index=index):
+                else:
+                    message.open[index] += event.text
+            case ev.ContentCompleted(message_id=message_id, index=index, block=block):
                 message = self._of(event, message_id)
                 if message is None:
                     return
                 if index not in message.open:
                     self._wrong(f"block {index} of message {message_id} ended: it was not open")
-                message.open.discard(index)
+                streamed, whole = message.open.pop(index, ""), _text_of(block)
+                if whole is not None and streamed and streamed != whole:
+                    self._wrong(f"block {index} of message {message_id} ended with another text")
                 message.ended.add(index)
             case ev.MessageCompleted(message_id=message_id):
                 message = self._of(event, message_id)
@@ -165,6 +177,8 @@ class EventOrder:
                     self._wrong(f"request {event.request_id} was asked twice")
                 self._requests.add(event.request_id)
                 self.calls.add(event.tool_use_id)  # some agents ask without emitting the call
+            case ev.UnknownEvent(original_type=kind) if kind.startswith("request/"):
+                self._wrong(f"a request that no person is shown: {kind.removeprefix('request/')}")
             case _:
                 pass
 
@@ -180,6 +194,14 @@ class EventOrder:
 
     def _wrong(self, what: str) -> None:
         self.problems.append(what)
+
+
+def _text_of(block: ContentBlock) -> str | None:
+    match block:
+        case TextBlock(text=text) | ThinkingBlock(thinking=text):
+            return text
+        case _:
+            return None
 
 
 def _name(event: NormalizedStreamEvent) -> str:

@@ -8,11 +8,13 @@ Every check uses real sessions. One error names all checks that failed.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from turnwire.ports import Agent
+from turnwire.testing.agent_ability_checks import ABILITY_CHECKS
 from turnwire.testing.agent_checks import AgentChecks, Prompts, Skip
 from turnwire.testing.agent_listener import AgentBroken
 
@@ -56,11 +58,13 @@ async def check_agent(
         checker.closing_ends_everything,
         checker.an_idle_session_closes,
     ]
+    named = [(check.__name__, check) for check in checks]
+    named += [(check.__name__, partial(check, checker)) for check in ABILITY_CHECKS]
     kept: list[str] = []
     skipped: list[str] = []
     broken: list[str] = []
-    for check in checks:
-        name = getattr(check, "__name__", str(check)).replace("_", " ")
+    for identifier, check in named:
+        name = identifier.replace("_", " ")
         try:
             await check()
         except Skip:
@@ -72,5 +76,5 @@ async def check_agent(
         else:
             kept.append(name)
     if broken:
-        raise AgentBroken(f"{len(broken)} of {len(checks)} checks failed:\n" + "\n".join(broken))
+        raise AgentBroken(f"{len(broken)} of {len(named)} checks failed:\n" + "\n".join(broken))
     return AgentReport(kept, skipped, checker.notes)

@@ -18,8 +18,11 @@ from turnwire.ports import AgentCapabilities, AgentSession, SessionStart
 
 # fine: asks once; twice: one call asks two questions; late: asks after its result;
 # empty: asks nothing; nameless: names no call; renamed: asks in the name of another tool;
-# deaf: drops the answer; marked: its call says that it is a question
-How = Literal["fine", "twice", "late", "empty", "nameless", "renamed", "deaf", "marked"]
+# deaf: drops the answer; forgetful: drops the answer to an earlier process;
+# marked: its call says that it is a question
+How = Literal[
+    "fine", "twice", "late", "empty", "nameless", "renamed", "deaf", "forgetful", "marked"
+]
 
 COLOURS = [ev.QuestionOption("blue"), ev.QuestionOption("red")]
 QUESTION = ev.Question("colour", "Which colour?", COLOURS)
@@ -97,6 +100,15 @@ class AskerSession(LocalSession):
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         self.agent.replies += replies
         if resumed:
+            for reply in [] if self.agent.how == "forgetful" else replies:
+                self._say(
+                    ev.AnswerDelivered(
+                        *self._whose,
+                        "answer_delivered",
+                        request_id=reply.request_id,
+                        in_words=True,
+                    )
+                )
             self._say(ev.TurnStarted(*self._whose))
             self._end(uuid4().hex[:8])
         elif self.agent.how != "deaf":

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -38,7 +39,7 @@ class StrangeAgent:
     def __init__(
         self, batches: list[list[NormalizedStreamEvent]] | None = None, how: str = ""
     ) -> None:
-        self._batches = batches or [[STARTED, SAID, ENDED, FIGURES]]
+        self._batches = batches
         self._how = how
         if how == "modest":
             self.capabilities = AgentCapabilities()
@@ -53,7 +54,8 @@ class StrangeAgent:
             raise AgentGone("It does not want to.")
         if self._how == "crashes":
             raise ValueError("a mistake")
-        return StrangeSession(self._batches, self._how)
+        said = msgspec.structs.replace(SAID, message_id=uuid4().hex)
+        return StrangeSession(self._batches or [[STARTED, said, ENDED, FIGURES]], self._how)
 
 
 class StrangeSession(LocalSession):

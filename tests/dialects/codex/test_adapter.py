@@ -240,6 +240,8 @@ def test_the_tokens_of_a_turn_are_those_of_its_requests_to_the_model() -> None:
     _, summary = server.says(turn_ends())
     assert isinstance(summary, ev.ResultSummary)
     assert (summary.usage, summary.num_turns) == (Usage(40, 68, 0, 200), 2)
+    again = told("thread/tokenUsage/updated", tokenUsage={"last": counts, "total": counts})
+    assert server.says(again) == [], "a resumed thread repeats it, and no turn has used it"
     server.says(BEGUN)
     assert server.says(turn_ends())[1].usage is None
 

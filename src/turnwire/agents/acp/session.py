@@ -164,8 +164,17 @@ class AcpSession(LocalSession):
         self._check_open()
         late = [reply for reply in replies if not self._requests.answer(reply)]
         if resumed and late and not self._in_turn:
+            for reply in late:
+                if not reply.in_words:  # the engine gives the call that asked its result
+                    self._say(self._delivered_in_words(reply.request_id))
             answers = [each.answer for each in late if each.decision != "deny"]
             self._prompt([blocks.TextContent(in_words(answers))])
+
+    def _delivered_in_words(self, request_id: str) -> ev.AnswerDelivered:
+        told = _raw({"request_id": request_id, "delivered_as": "prompt"})
+        return ev.AnswerDelivered(
+            *self._whose, "answer_delivered", told, request_id=request_id, in_words=True
+        )
 
     async def interrupt(self) -> None:
         """Asks the agent to stop the turn. Open requests are cancelled, as the protocol demands."""

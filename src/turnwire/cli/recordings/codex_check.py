@@ -1,7 +1,4 @@
-"""Checks a recorded stream of Codex: its order, and what a front end shows of it.
-
-The check reads the messages by itself: it must not reuse the code that it checks.
-"""
+"""Checks a recorded stream of Codex: its order, and what a front end shows of it."""
 
 from __future__ import annotations
 
@@ -9,10 +6,9 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.cli.recordings.acp_check import AcpCheck
 from turnwire.cli.recordings.recording import Recording
+from turnwire.cli.recordings.rpc_agent_check import ENDED, RpcAgentCheck
 from turnwire.cli.recordings.rpc_stream import RPC_AGENTS, Heard
-from turnwire.cli.terminal.progress import with_progress
 from turnwire.dialects.claude.check import StreamReport
 from turnwire.errors import BadLine
 
@@ -21,8 +17,8 @@ __all__ = ["check_codex"]
 _CALLS = ("commandExecution", "fileChange", "mcpToolCall", "dynamicToolCall", "collabAgentToolCall")
 
 
-class CodexCheck(AcpCheck):
-    """Checks a recording line by line. The rules are those of an ACP agent, where they apply."""
+class CodexCheck(RpcAgentCheck):
+    """Checks a recording line by line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +33,8 @@ class CodexCheck(AcpCheck):
             heard = heard._replace(line=structs.replace(line, unknown=()))
         super().feed(heard)
 
-    def _read(self, message: dict[str, Any], from_host: bool, number: int) -> None:
+    def read(self, message: dict[str, Any], from_host: bool, number: int) -> None:
+        """Notes items, their pieces, requests and the ends of turns."""
         params = message.get("params") or {}
         match message.get("method"):
             case None if from_host and "result" in message:
@@ -53,7 +50,7 @@ class CodexCheck(AcpCheck):
                 self._streams.clear()
             case "item/tool/requestUserInput":
                 self._asked[str(message["id"])] = params["itemId"]
-                self._tool({"toolCallId": params["itemId"]}, number)
+                self.note_tool(params["itemId"], None, number)
             case "serverRequest/resolved":
                 self._end_request(str(params["requestId"]))
             case "turn/completed":
@@ -65,40 +62,32 @@ class CodexCheck(AcpCheck):
         kind = item["type"]
         if kind in _CALLS:
             ended = "completed" if item.get("status") == "completed" else "failed"
-            update = {"toolCallId": item["id"], "status": ended} if is_done else {}
-            self._tool({"toolCallId": item["id"], **update}, number)
+            self.note_tool(item["id"], ended if is_done else None, number)
         elif is_done and kind in ("agentMessage", "plan"):
-            self._chunks += 1
+            self.chunks += 1
             self._streams.pop(item["id"], None)
-            self._said.text += item["text"]
+            self.said.text += item["text"]
         elif is_done and kind == "reasoning":
-            self._chunks += 1
+            self.chunks += 1
             said = [*item.get("summary", []), *item.get("content", [])]
-            self._said.thinking += "".join(said)
+            self.said.thinking += "".join(said)
 
     def _end_request(self, request: str) -> None:
         call = self._asked.pop(request, None)
         if call is not None:
-            self._said.tools[call] = "completed" if request in self._answered else "failed"
+            self.said.tools[call] = "completed" if request in self._answered else "failed"
 
     def _end_turn(self, status: str | None) -> None:
         for request in list(self._asked):
             self._end_request(request)
         if status != "completed":  # the text stays; the calls have failed
-            self._said.text += "".join(self._streams.values())
+            self.said.text += "".join(self._streams.values())
         self._streams.clear()
-        for call, now in self._said.tools.items():
-            if now not in ("completed", "failed"):
-                self._said.tools[call] = "failed"
+        for call, now in self.said.tools.items():
+            if now not in ENDED:
+                self.said.tools[call] = "failed"
 
 
 def check_codex(recording: Recording) -> StreamReport:
     """Runs every check on a recording of Codex."""
-    check, stream = CodexCheck(), RPC_AGENTS["codex"]()
-    last = 0
-    for batch in with_progress(recording, stream.batches(recording)):
-        for heard in batch:
-            last = heard.line.line if isinstance(heard.line, BadLine) else heard.line.number
-            check.feed(heard)
-    check.show(stream.finish(), last)
-    return check.report(last)
+    return CodexCheck().run(recording, RPC_AGENTS["codex"]())

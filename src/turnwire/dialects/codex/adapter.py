@@ -257,7 +257,8 @@ class CodexStreamAdapter:
 
     def _token_usage(self, message: m.TokenUsageUpdated, line: Line) -> Events:
         voice = self._voice(message.thread_id)
-        if voice is not self._main:
+        # A resumed thread repeats the usage of its last turn.
+        if voice is not self._main or self.turn_id is None:
             return []
         self._spent.append(message.token_usage.last)
         return [ev.UsageUpdated(*self._whose(voice), usage_of(self._spent))]

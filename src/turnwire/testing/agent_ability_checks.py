@@ -1,0 +1,163 @@
+"""The checks of what only some agents can do. Each is skipped for an agent that does not claim it.
+
+Each check is a function that takes the AgentChecks, which open its sessions.
+"""
+
+from __future__ import annotations
+
+from turnwire.core import events as ev
+from turnwire.core.content import ImageContent, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import NativeFork, SessionPiece, StoredSession
+from turnwire.testing.agent_checks import AgentChecks, Skip, answer_to, result_in
+from turnwire.testing.agent_listener import AgentBroken, Listener
+
+__all__ = ["ABILITY_CHECKS"]
+
+# A picture of one pixel.
+_PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def an_interrupt_ends_a_question(checks: AgentChecks) -> None:
+    """Interrupts a turn that waits for a person. A late answer must then change nothing."""
+    async with checks.session() as heard:
+        await checks.say(heard, checks.prompts.question)
+        asked = await checks.asked(heard, ev.QuestionAsked)
+        await heard.session.interrupt()
+        try:
+            await heard.turn_ends(1)
+        except AgentBroken:
+            if heard.over:
+                raise
+            checks.notes.append("interrupt at a question: ignored; only close() stops this agent")
+            return
+        await heard.session.deliver([answer_to(asked)], resumed=False)
+        before = len(heard.events)
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(2)
+        if any(isinstance(event, ev.QuestionAsked) for event in heard.events[before:]):
+            raise AgentBroken("the question of the interrupted turn was asked again")
+
+
+async def an_answer_outlives_its_process(checks: AgentChecks) -> None:
+    """Delivers an answer to a new process. It must become the call's result or a prompt."""
+    if checks.prompts.question is None:
+        raise Skip
+    async with checks.session() as heard:
+        await checks.say(heard, checks.prompts.question)
+        asked = await checks.asked(heard, ev.QuestionAsked)
+        name = heard.session.native_session_id
+    async with checks.session(name, {asked.tool_use_id}) as heard:
+        await heard.session.deliver([answer_to(asked)], resumed=True)
+        await heard.turn_ends(1)
+        in_words = [
+            event
+            for event in heard.events
+            if isinstance(event, ev.AnswerDelivered) and event.in_words
+        ]
+        if not in_words and result_in(heard.events, asked.tool_use_id) is None:
+            raise AgentBroken(
+                "the answer was dropped: it is neither the result of its call, nor does "
+                "answer_delivered say that it was sent as a prompt"
+            )
+
+
+async def a_denied_question_gets_no_answer(checks: AgentChecks) -> None:
+    """Cancels a question. The turn must go on or end, and not wait forever."""
+    async with checks.session() as heard:
+        await checks.say(heard, checks.prompts.question)
+        asked = await checks.asked(heard, ev.QuestionAsked)
+        denied = Reply(asked.tool_use_id, "question", decision="deny")
+        await heard.session.deliver([denied], resumed=False)
+        await heard.turn_ends(1)
+
+
+async def a_picture_is_accepted(checks: AgentChecks) -> None:
+    if not checks.make().capabilities.images:
+        raise Skip
+    async with checks.session() as heard:
+        said = TextContent(checks.prompts.plain)
+        picture = ImageContent("image/png", _PICTURE)
+        await heard.session.prompt([said, picture], turn_uuid="picture:1")
+        await heard.turn_ends(1)
+        _expect_no_failure(heard)
+
+
+async def a_listed_choice_is_accepted(checks: AgentChecks) -> None:
+    """Chooses every model and permission mode that the capabilities list for everybody."""
+    able = checks.make().capabilities
+    if not (able.models or able.permission_modes):
+        raise Skip
+    async with checks.session() as heard:
+        for model in reversed(able.models):
+            await heard.session.choose(model=model, permission_mode=None)
+        for mode in reversed(able.permission_modes):
+            await heard.session.choose(model=None, permission_mode=mode)
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(1)
+        refused = heard.first(ev.ChoiceRefused)
+        if refused is not None:
+            wanted = refused.wanted.model or refused.wanted.permission_mode
+            raise AgentBroken(f"its capabilities list {wanted!r}, but it was refused")
+        _expect_no_failure(heard)
+
+
+async def a_fork_answers(checks: AgentChecks) -> None:
+    """Begins a session with the first turn of another one."""
+    if not checks.make().capabilities.forks:
+        raise Skip
+    async with checks.session() as heard:
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(1)
+        name = heard.session.native_session_id or ""
+        said = [event.uuid for event in heard.events if isinstance(event, ev.AssistantMessage)]
+    after = [each for each in reversed(said) if each is not None]
+    async with checks.session(fork=NativeFork(name, after)) as heard:
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(1)
+        _expect_no_failure(heard)
+
+
+async def a_session_is_handed_over_in_pieces(checks: AgentChecks) -> None:
+    """Takes the pieces of a session as the engine does, and resumes the session from them."""
+    pieces: list[SessionPiece] = []
+    async with checks.session() as heard:
+        session = heard.session
+        if not (isinstance(session, StoredSession) and session.is_mirrored):
+            raise Skip
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(1)
+        pieces += await session.take_pieces()
+        if not pieces:
+            raise AgentBroken("a turn has ended, and take_pieces() returned nothing about it")
+        name = session.native_session_id
+        await session.close()
+        await heard.until_over()
+        pieces += await session.take_pieces()
+        if session.has_pieces or await session.take_pieces():
+            raise AgentBroken("take_pieces() returns pieces again that were taken before")
+    others = {piece.session_id for piece in pieces} - {name}
+    if others:
+        raise AgentBroken(f"pieces of another session: {', '.join(sorted(others))}")
+    async with checks.session(name, pieces=pieces) as heard:
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(1)
+        _expect_no_failure(heard)
+
+
+def _expect_no_failure(heard: Listener) -> None:
+    failed = heard.first(ev.TurnFailed)
+    if failed is not None:
+        raise AgentBroken(f"the turn failed: {failed.code}: {failed.message}")
+
+
+ABILITY_CHECKS = [
+    an_interrupt_ends_a_question,
+    a_denied_question_gets_no_answer,
+    an_answer_outlives_its_process,
+    a_picture_is_accepted,
+    a_listed_choice_is_accepted,
+    a_fork_answers,
+    a_session_is_handed_over_in_pieces,
+]
+"""All of them, in their order."""
