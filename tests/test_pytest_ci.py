@@ -59,7 +59,7 @@ def test_on_a_developers_machine_a_failure_is_a_failure(rare: Path) -> None:
     assert pytest_ci.run(["-q"], None) == 1
 
 
-def test_what_the_tests_depend_on_is_kept_for_further_tries(rare: Path) -> None:
+def test_an_option_that_the_tests_depend_on_is_kept_for_further_tries(rare: Path) -> None:
     rare.with_name("conftest.py").write_text(
         "def pytest_addoption(parser):\n    parser.addoption('--store')\n"
     )
