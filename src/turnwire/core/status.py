@@ -170,6 +170,8 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     totals: Totals | None = None
     max_thinking_tokens: int | None = None  # absent: the agent's default
     budget: Budget | None = None  # absent: no limit
+    agent: str | None = None  # the agent that speaks now; absent: there was never another one
+    next_agent: str | None = None  # the agent that was chosen for the next turn
 
 
 # --- capabilities and limits ----------------------------------------------------------------------

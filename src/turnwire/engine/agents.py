@@ -75,9 +75,10 @@ class KnownAgents:
         """
         agent = self._agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
+        others = ["session.set_agent"] if self._agents.keys() - {name} else []
         return p.Capabilities(
             name,
-            [*_COMMANDS, *able.commands],
+            [*_COMMANDS, *able.commands, *others],
             able.images,
             able.models,
             able.modes_for(is_owner=is_owner),

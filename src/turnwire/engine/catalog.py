@@ -13,7 +13,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.agents import KnownAgents
-from turnwire.engine.forking import check_place, fork_of, last_said_in
+from turnwire.engine.forking import agent_at, check_place, fork_of, last_said_in
 from turnwire.engine.validation import check_mode, check_model, valid
 from turnwire.ports import (
     Agent,
@@ -84,16 +84,30 @@ class Conversations:
     ) -> ConversationRow:
         """Creates a conversation that begins with another one's log; see `Engine.fork`."""
         row = await self.find(conversation_id)
-        if not self._agents.usable(row.agent).capabilities.forks:
+        able = self._agents.usable(row.agent).capabilities
+        if not able.forks and row.state.handover is None:
             raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
         place = await self._store.fork_place(conversation_id, at_sequence)
         check_place(place, conversation_id)
+        agent = await agent_at(self._store, row, place.sequence)
+        able = self._agents.usable(agent).capabilities
         name = new_conversation_id or self._new_id()
         if permission_modes is not None and row.state.permission_mode not in permission_modes:
             row = structs.replace(row, state=structs.replace(row.state, permission_mode=None))
         last = await last_said_in(self._store, row, place)
         now = iso(self._clock.now())
-        new = valid(fork_of(row, place, name, said_in=last, title=title, now=now))
+        new = valid(
+            fork_of(
+                row,
+                place,
+                name,
+                said_in=last,
+                title=title,
+                now=now,
+                agent=agent,
+                questions_survive=able.questions_survive,
+            )
+        )
         reach(CrashPoint.CREATES)
         try:
             made = await self._store.fork(new, by=user)
@@ -124,15 +138,21 @@ class Conversations:
             row = await self.find(conversation_id)
         except Damaged:
             return "The agent's session could not be removed: the conversation cannot be read."
-        agent = self._agents.get(row.agent)
-        session = row.native_session_id if row.owns_session else None  # else it belongs to a person
+        # A session that the agent did not begin for this conversation belongs to a person.
+        sessions = {row.agent: row.native_session_id if row.owns_session else None}
+        for name, past in row.state.handover.past.items() if row.state.handover else ():
+            sessions[name] = past.session if past.owns_session else None
+        left = [await self._forget(conversation_id, *each) for each in sessions.items()]
+        return " ".join(each for each in left if each is not None) or None
+
+    async def _forget(self, conversation_id: str, name: str, session: str | None) -> str | None:
         if session is not None:
             others = {*await self._store.users_of_session(session)} - {conversation_id}
             session = None if others else session
-        self._forgets(row.agent, conversation_id, session)
-        if agent is None and session is not None:
-            return f"The agent {row.agent} does not exist here. Its session {session} may be left."
-        return await self.forget_session(row.agent, conversation_id, session)
+        self._forgets(name, conversation_id, session)
+        if self._agents.get(name) is None and session is not None:
+            return f"The agent {name} does not exist here. Its session {session} may be left."
+        return await self.forget_session(name, conversation_id, session)
 
     async def forget_session(
         self, agent_name: str, conversation_id: str, session: str | None

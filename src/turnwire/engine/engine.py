@@ -237,6 +237,7 @@ class Engine:
             claim,
             lease,
             agent=self._agents.usable(row.agent),
+            find_agent=partial(self._agents.usable, is_chosen=True),
             store=self.store,
             clock=self.clock,
             channel=channel,
@@ -389,9 +390,18 @@ class Engine:
         """Returns why an agent is unavailable, and what to do. Returns None if it is available."""
         return self._agents.unavailable(name)
 
+    def agent_of(self, row: ConversationRow) -> str:
+        """Returns the agent that speaks now, as far as this process knows: it may have changed."""
+        name = row.conversation_id
+        actor, channel = self.alive.get(name), self._channels.get(name)
+        if actor is not None:
+            return actor.row.agent
+        handover = None if channel is None else channel.state.handover
+        return row.agent if handover is None else handover.agent
+
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
         """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is missing."""
-        return self._agents.check_able(row.agent, command)
+        return self._agents.check_able(self.agent_of(row), command)
 
     def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
         """Returns the commands and choices that this agent offers; few if it does not exist.

@@ -8,7 +8,7 @@ from turnwire.core.conversation.forking import forked
 from turnwire.core.error_codes import Refused
 from turnwire.ports import ConversationRow, ForkPlace, NativeFork, NewConversation, Store
 
-__all__ = ["check_place", "fork_of", "last_said_in", "said_in"]
+__all__ = ["agent_at", "check_place", "fork_of", "last_said_in", "said_in"]
 
 
 async def said_in(store: Store, row: ConversationRow, sequence: int) -> str:
@@ -25,6 +25,20 @@ async def last_said_in(store: Store, row: ConversationRow, place: ForkPlace) -> 
     """Returns the id of the conversation in which the last turn before a fork place took place."""
     last = place.sequence if place.last is None else place.last.end.after_sequence
     return await said_in(store, row, last)
+
+
+async def agent_at(store: Store, row: ConversationRow, sequence: int) -> str:
+    """Returns the agent of the conversation after an entry: another one may have taken over."""
+    if row.state.handover is None:
+        return row.agent
+    after = sequence
+    while page := await store.entries(row.conversation_id, after=after):
+        for stored in page:
+            match stored.entry.meta:
+                case {"data": {"subtype": "agent", "data": {"from": str(agent)}}}:
+                    return agent
+        after = page[-1].sequence
+    return row.agent
 
 
 def check_place(place: ForkPlace, conversation_id: str) -> None:
@@ -53,8 +67,13 @@ def fork_of(
     said_in: str,
     title: str | None,
     now: str,
+    agent: str,
+    questions_survive: bool,
 ) -> NewConversation:
-    """Returns the new conversation. `said_in`: the conversation in which its last turn ran."""
+    """Returns the new conversation. `said_in`: the conversation in which its last turn ran.
+
+    `agent`: the agent that spoke there, and `questions_survive` its capability.
+    """
     last = place.last
     state = forked(
         row.state,
@@ -63,12 +82,15 @@ def fork_of(
         turns=place.turns,
         last_turn_id=None if last is None else last.turn_id,
         last_turn=None if last is None else last.end,
+        agent=agent,
     )
+    rules = structs.replace(state.options, questions_survive=questions_survive)
+    state = structs.replace(state, options=rules)
     if title is not None:
         state = structs.replace(state, title=title, title_by="person")
     return NewConversation(
         conversation_id,
-        row.agent,
+        agent,
         now,
         row.user,
         state.title,
@@ -77,7 +99,7 @@ def fork_of(
         state=state,
         parent_id=row.conversation_id,
         forked_at=place.sequence,
-        native_from=_native(row, place, said_in),
+        native_from=None if row.state.handover else _native(row, place, said_in),
         node=row.node,
     )
 

@@ -54,6 +54,11 @@ class Talk:
         """The conversation's id."""
         return self.row.conversation_id
 
+    @property
+    def agent(self) -> str:
+        """The agent that speaks now, as far as this process knows."""
+        return self._engine.agent_of(self.row)
+
     def telling(self, accepted: Callable[[Answer], None]) -> Talk:
         """Returns a handle that calls `accepted` with an answer before its effects are visible."""
         return Talk(self._engine, self.row, accepted)
@@ -228,6 +233,17 @@ class Talk:
         asked = self._chose(model=model, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
+    async def set_agent(
+        self, agent: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Lets another agent speak from the next turn on. It is told what was said before.
+
+        During a turn, the choice waits for the end of the turn. An agent that spoke before
+        continues its own session. The settings of the other agent are kept for that.
+        """
+        asked = i.ChoseAgent(at=0, agent=agent, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_agent", agent)
+
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
@@ -322,7 +338,7 @@ class Talk:
         able = self._engine.check_able(self.row, "session.control")
         if name not in able.controls:
             known = ", ".join(able.controls)
-            said = f"The agent {self.row.agent} has no control {name}; it has: {known}."
+            said = f"The agent {self.agent} has no control {name}; it has: {known}."
             raise Refused("NOT_SUPPORTED", said, type="session.control")
         if not is_shared(control):
             return await self._control(control, "session.control", user, client_message_id)

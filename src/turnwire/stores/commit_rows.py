@@ -129,7 +129,8 @@ def audit_row(
 def is_unsettled(state: Conversation) -> bool:
     """Returns whether the conversation needs recovery when the server starts again."""
     going_on = state.turn or state.tools or state.background
-    return bool(going_on or state.queue or state.requests or state.replies)
+    waits = state.queue or state.requests or state.replies or state.next_agent
+    return bool(going_on or waits)
 
 
 def trace_of(commit: Commit) -> str | None:

@@ -39,6 +39,7 @@ class PydanticAgent:
             images=True,
             models=list(models),
             questions_survive=True,
+            reads_history=True,
         )
 
     @property

@@ -215,6 +215,8 @@ def _finish(d: Draft, end: TurnEnd) -> None:
         end = structs.replace(end, error=budget_spent(d.now_is(), end.error.message))
     if stopping is not None and stopping.error is not None:
         end = structs.replace(end, is_error=True, interrupted=False, error=stopping.error)
+    if d.handover is not None and turn.origin != "agent":
+        d.handover = structs.replace(d.handover, heard=None)  # it was told with the prompt
     finish_turn(d, end, acknowledged=acknowledged, processes=turn.processes)
 
 

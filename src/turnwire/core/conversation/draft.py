@@ -75,6 +75,8 @@ class Draft:
         self.overdue = list(before.overdue)
         self.closed_turns = dict(before.closed_turns)
         self.init_digest = before.init_digest
+        self.handover = before.handover
+        self.next_agent = before.next_agent
         self.opened = False  # whether a request was opened and not published yet
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -129,6 +131,8 @@ class Draft:
             self.closed_turns,
             self.init_digest,
             STATE_LEVEL,
+            self.handover,
+            self.next_agent,
         )
 
     def _kept_traces(self) -> dict[int, str]:
@@ -217,8 +221,11 @@ class Draft:
         self.add_event("system", said, turn_id, {"subtype": "answer_delivered", "data": data})
 
     def begin_next(self) -> None:
-        """Begins the next queued turn if no turn is open and the queue is not held."""
-        if self.turn is None and self.queue and not self.held:
+        """Begins the next queued turn if no turn is open and the queue is not held.
+
+        If another agent was chosen, the turn waits until that agent has taken over.
+        """
+        if self.turn is None and self.queue and not self.held and self.next_agent is None:
             waiting = self.queue[0]
             self.begin_turn("user", waiting.trace_id, waiting)
 

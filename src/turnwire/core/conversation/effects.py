@@ -22,6 +22,7 @@ __all__ = [
     "Audit",
     "BeginTurn",
     "CancelTimer",
+    "ChangeAgent",
     "Choose",
     "CloseAgent",
     "Command",
@@ -29,6 +30,7 @@ __all__ = [
     "Effects",
     "EndRequest",
     "EndTurn",
+    "HandOver",
     "Moment",
     "OpenRequestRow",
     "Prompt",
@@ -100,7 +102,17 @@ class Spend(_Effect, frozen=True):
     cost_usd: float
 
 
-Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
+class ChangeAgent(_Effect, frozen=True):
+    """Makes another agent that of the conversation, with the session that it resumes."""
+
+    agent: str
+    session: str | None
+    owns_session: bool
+
+
+Write: TypeAlias = (
+    AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
+)
 
 
 class Tell(_Effect, frozen=True):
@@ -162,7 +174,11 @@ class CloseAgent(_Effect, frozen=True):
     """Closes the agent, which is not needed for now."""
 
 
-Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent
+class HandOver(_Effect, frozen=True):
+    """Closes the agent, so that another one can take over, and reports it with HandedOver."""
+
+
+Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent | HandOver
 
 
 def hands_over(command: Command | None) -> bool:
@@ -188,6 +204,7 @@ class Ack(_Effect, frozen=True):
     files: list[str] | None = None  # files that were restored, or would be
     failed: list[str] | None = None  # files that could not be restored
     result: ControlResult | None = None  # result of any other control
+    agent: str | None = None
 
 
 class SetTimer(_Effect, frozen=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from turnwire.core.conversation.state import Conversation
+from msgspec import structs
+
+from turnwire.core.conversation.state import AgentPast, Conversation, Handover
 from turnwire.core.status import RunState, TurnEnd
 
 __all__ = ["forked"]
@@ -16,13 +18,29 @@ def forked(
     turns: int,
     last_turn_id: int | None = None,
     last_turn: TurnEnd | None = None,
+    agent: str | None = None,
 ) -> Conversation:
     """Returns a conversation with the same entries, up to and including the entry `head`.
 
     `turns` is the id of the newest turn in them. `last_turn` is the last turn that had ended,
     `last_turn_id` its id. The queue and open requests are not copied. Nor is the cost, which would
     otherwise count twice.
+
+    `agent` is the agent that spoke there, if the conversation has had several. It begins a session
+    of its own, and is told what was said before.
     """
+    handover = None
+    if c.handover is not None and agent is not None:
+        handover = Handover(agent, c.handover.first, heard=0 if head else None)
+        if agent != c.handover.agent:
+            past = c.handover.past.get(agent, AgentPast())
+            c = structs.replace(
+                c,
+                model=past.model,
+                permission_mode=past.permission_mode,
+                max_thinking_tokens=past.max_thinking_tokens,
+                mcp_off=past.mcp_off,
+            )
     return Conversation(
         conversation_id,
         c.options,
@@ -37,6 +55,7 @@ def forked(
         title_by=c.title_by,
         max_thinking_tokens=c.max_thinking_tokens,
         mcp_off=c.mcp_off,
+        handover=handover,
     )
 
 

@@ -23,12 +23,14 @@ __all__ = [
     "Came",
     "ChangedQueue",
     "Chose",
+    "ChoseAgent",
     "Controlled",
     "Controls",
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
     "GraceOver",
+    "HandedOver",
     "Input",
     "Interrupted",
     "Left",
@@ -110,6 +112,13 @@ class Chose(_Asked, frozen=True, kw_only=True):
     max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET  # None: the default
 
 
+class ChoseAgent(_Asked, frozen=True, kw_only=True):
+    """A person chose the agent that speaks from the next turn on."""
+
+    agent: str
+    current: str = ""  # the agent that speaks now; the owner of the conversation sets it
+
+
 class Controls(_Asked, frozen=True, kw_only=True):
     """A person asked for a control of the agent, independent of turns."""
 
@@ -154,6 +163,16 @@ class AgentLost(_Input, frozen=True, kw_only=True):
     processes: list[EndedProcess] = []
 
 
+class HandedOver(_Input, frozen=True, kw_only=True):
+    """The agent was closed, so that the chosen one can take over."""
+
+    agent: str  # the agent that was closed
+    session: str | None = None  # its own session
+    owns_session: bool = False  # it began that session for this conversation
+    questions_survive: bool = False  # see Options; of the agent that takes over
+    refused: str | None = None  # why the chosen agent cannot take over
+
+
 class DeadlinePassed(_Input, frozen=True, kw_only=True):
     """The deadline of a request has passed."""
 
@@ -188,13 +207,22 @@ class Recovered(_Input, frozen=True, kw_only=True):
 
 
 Asked: TypeAlias = (
-    Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose | Controls
+    Said
+    | ChangedQueue
+    | Answered
+    | Decided
+    | Interrupted
+    | Renamed
+    | Chose
+    | ChoseAgent
+    | Controls
 )
 Input: TypeAlias = (
     Asked
     | Controlled
     | AgentSaid
     | AgentLost
+    | HandedOver
     | DeadlinePassed
     | StopOverdue
     | Left

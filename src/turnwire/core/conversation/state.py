@@ -23,8 +23,10 @@ from turnwire.core.usage import Usage
 
 __all__ = [
     "STATE_LEVEL",
+    "AgentPast",
     "Conversation",
     "DeadlinePolicy",
+    "Handover",
     "OpenTool",
     "Options",
     "Phase",
@@ -43,7 +45,7 @@ __all__ = [
 # The level of the states that this version writes. It rises with each field or value of the state
 # that an older version would drop: a node does not run a conversation whose state is of a higher
 # level than its own. See docs/how-to/several-nodes.md.
-STATE_LEVEL = 0
+STATE_LEVEL = 1
 
 # starting:  handed to the agent, which has not reacted yet
 # running:   the agent works on the turn
@@ -77,6 +79,29 @@ class Options(_State, frozen=True):
     permission_seconds: Seconds | None = None  # until a permission is denied; None: no deadline
     max_budget_usd: Dollars | None = None  # limit of the total cost; None: no limit
     questions_survive: bool = False  # a new process of the agent accepts an answer as a tool result
+
+
+class AgentPast(_State, frozen=True):
+    """An agent that spoke in the conversation before, as it is resumed if it is chosen again."""
+
+    session: str | None = None  # its own session; None: it has none
+    owns_session: bool = False  # the agent began that session for this conversation
+    seen: int = 0  # the newest entry of the log that it knows
+    model: str | None = None
+    permission_mode: str | None = None
+    max_thinking_tokens: int | None = None
+    mcp_off: list[str] = []
+
+
+class Handover(_State, frozen=True):
+    """The agents of a conversation in which another agent was chosen."""
+
+    agent: str  # the agent that speaks now
+    first: str  # the agent of the first turn: the options of the conversation are its own
+    past: dict[str, AgentPast] = {}  # the other agents that spoke
+    # The newest entry that the agent knows. It is told the later ones with its next prompt. None:
+    # it knows all of them.
+    heard: int | None = None
 
 
 class Waiting(_State, frozen=True):
@@ -190,10 +215,14 @@ class Conversation(_State, frozen=True):
     closed_turns: dict[str, int | None] = {}  # call id in `closed` -> the turn that made the call
     init_digest: str | None = None  # of the latest SessionInit in the log
     level: int = 0  # STATE_LEVEL of the version that wrote the state
+    handover: Handover | None = None  # None: the conversation has had one agent only
+    next_agent: str | None = None  # speaks from the next turn on; None: no other one was chosen
 
 
 def needs_recovery(c: Conversation) -> bool:
     """Returns whether a conversation without an owner has outdated state or a turn to start."""
+    if c.turn is None and c.next_agent is not None:
+        return True
     if c.turn is None:
         # Open items outside of a turn belonged to an agent that has ended.
         return bool(c.tools or c.requests or c.background or (c.queue and not c.held))
@@ -230,6 +259,8 @@ def status_of(c: Conversation) -> Status:
         c.totals,
         c.max_thinking_tokens,
         budget_of(c),
+        c.handover.agent if c.handover else None,
+        c.next_agent,
     )
 
 

@@ -21,8 +21,9 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
-from turnwire.core.message import Message
+from turnwire.core.message import Message, run_id
 from turnwire.core.partials import Partial
+from turnwire.core.recap import recap
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
@@ -44,6 +45,7 @@ from turnwire.ports import (
     Damaged,
     Fenced,
     Lease,
+    NativeFork,
     Receipt,
     SessionPiece,
     SessionStart,
@@ -81,6 +83,7 @@ class Actor:
         lease: Lease,
         *,
         agent: Agent,
+        find_agent: Callable[[str], Agent],
         store: Store,
         clock: Clock,
         channel: Channel,
@@ -107,7 +110,9 @@ class Actor:
         self.lease = lease
         self.state: Conversation = row.state
         self.channel = channel
-        self._agent = agent
+        self._find_agent = find_agent
+        self._slots = slots
+        self._roots = roots
         self._store = store
         self._clock = clock
         self._new_id = new_id
@@ -118,6 +123,7 @@ class Actor:
         self._holds = False  # budget may be reserved for its turn
         self._choosing = 0  # choices that the agent may not know yet
         self._native_session_id = row.native_session_id
+        self._owns_session = row.owns_session
         self._pieces: list[SessionPiece] = []  # of the agent's session, not committed yet
         self._pins_to = node
         self._has_old_pieces = False  # the store may have pieces of earlier sessions
@@ -125,20 +131,7 @@ class Actor:
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
-        self._hearing = AgentEvents(
-            channel,
-            new_id,
-            is_owners=row.user is None,
-            modes=agent.capabilities.permission_modes,
-        )
-        self._runner = AgentRunner(
-            self,
-            agent,
-            Slot(slots, row.user, row.agent, self._make_room),
-            new_id=new_id,
-            fetch=lambda digest: self._with_retries(lambda: store.get_blob(digest)),
-            roots=roots,
-        )
+        self._use(agent)
         self._left = partials
         self._saving = Saving(
             channel.growing,
@@ -154,6 +147,25 @@ class Actor:
         self._holds_turns = False
         self.has_held_turn = False  # a turn has begun, and the agent was not told
         self.dead = False  # stopped, or another owner has taken over
+
+    def _use(self, agent: Agent) -> None:
+        """Makes an agent that of the conversation, with the parts that depend on it."""
+        row = self.row
+        self._agent = agent
+        self._hearing = AgentEvents(
+            self.channel,
+            self._new_id,
+            is_owners=row.user is None,
+            modes=agent.capabilities.permission_modes,
+        )
+        self._runner = AgentRunner(
+            self,
+            agent,
+            Slot(self._slots, row.user, row.agent, self._make_room),
+            new_id=self._new_id,
+            fetch=lambda digest: self._with_retries(lambda: self._store.get_blob(digest)),
+            roots=self._roots,
+        )
 
     @property
     def is_idle(self) -> bool:
@@ -303,6 +315,8 @@ class Actor:
                 await self._listen(self._ready(item))
             elif isinstance(item, i.Recovered):
                 await self._make_true(item)
+            elif isinstance(item, i.HandedOver):
+                await self._change_agent(item)
             else:
                 if isinstance(item, i.AgentLost):
                     try:
@@ -376,6 +390,9 @@ class Actor:
         asked = ask.at(now, ended)
         if isinstance(asked, i.Said | i.Answered):
             asked = structs.replace(asked, budget=await self._user_budget())
+        if isinstance(asked, i.ChoseAgent):
+            self._find_agent(asked.agent)
+            asked = structs.replace(asked, current=self.row.agent)
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
             return
@@ -442,6 +459,38 @@ class Actor:
         steps = self._hearing.take(self.state, batch, now, unsent=unsent, choosing=choosing)
         await self._hear(steps, now)
 
+    async def _change_agent(self, over: i.HandedOver) -> None:
+        """Lets the chosen agent take over. It is said why if it cannot."""
+        await self._hear(self._hearing.silence(self.state, over.at), over.at)
+        chosen, agent = self.state.next_agent, self._agent
+        session = self._spoken_in or self._native_session_id
+        owns = self._owns_session or session != self._native_session_id
+        over = structs.replace(over, session=session, owns_session=owns)
+        try:
+            if chosen is not None:
+                agent = self._find_agent(chosen)
+            over = structs.replace(over, questions_survive=agent.capabilities.questions_survive)
+        except Refused as refused:
+            over = structs.replace(over, refused=refused.message)
+        steps = Steps(self.state)
+        steps.add(over, self.channel)
+        await self._write(steps, over.at)
+        change = next((w for w in steps.writes if isinstance(w, e.ChangeAgent)), None)
+        if change is not None:
+            self._native_session_id = change.session
+            self._owns_session = change.owns_session
+            self._spoken_in, self._choosing = None, 0
+            self.row = structs.replace(
+                self.row,
+                agent=change.agent,
+                native_session_id=change.session,
+                owns_session=change.owns_session,
+                state=steps.state,
+            )
+            await self._runner.close()
+            self._use(agent)
+        self._finish(steps)
+
     async def _hear(self, steps: Steps, now: int) -> None:
         """Commits the steps of a batch, then publishes them. New followers wait until then."""
         with self.channel.publishing():
@@ -489,7 +538,9 @@ class Actor:
         commit = await self._with_retries(write)
         self._saving.forget(commit.ended_blocks)
         self._is_committed(commit)
-        if self._has_old_pieces and self._native_session_id is not None:
+        # The sessions of agents that may take over again are kept.
+        is_shared = steps.state.handover is not None
+        if self._has_old_pieces and self._native_session_id is not None and not is_shared:
             keep = self._native_session_id
             await self._with_retries(lambda: self._store.forget_pieces(self.claim, keep=keep))
             self._has_old_pieces = False
@@ -505,6 +556,7 @@ class Actor:
             is_another = self._native_session_id is not None or self.row.native_from is not None
             self._has_old_pieces = self._has_old_pieces or is_another
             self._native_session_id = commit.native_session_id
+            self._owns_session = True
 
     async def _with_retries(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Retries until the store is available. Raises StorageUnavailable at shutdown."""
@@ -616,17 +668,42 @@ class Actor:
             row.cwd,
             self.state.model,
             self.state.permission_mode,
-            row.options,
+            row.options if self._is_first_agent else {},
             self.state.max_thinking_tokens,
-            row.native_from if self._native_session_id is None else None,
+            self._native_from if self._native_session_id is None else None,
             mcp_off=self.state.mcp_off,
             lease=self.lease,
             history=self._log,
         )
 
+    @property
+    def _is_first_agent(self) -> bool:
+        """Whether the options and the forked session of the conversation are the agent's own."""
+        handover = self.state.handover
+        return handover is None or handover.first == handover.agent
+
+    @property
+    def _native_from(self) -> NativeFork | None:
+        return self.row.native_from if self._is_first_agent else None
+
+    async def recap(self) -> str | None:
+        """Returns what was said before the turn and the agent does not know. None: nothing."""
+        handover, turn = self.state.handover, self.state.turn
+        reads = self._agent.capabilities.reads_history
+        if handover is None or handover.heard is None or reads or turn is None:
+            return None
+        after = handover.heard
+        entries = await self._with_retries(lambda: self._log_after(after))
+        run = run_id(self.row.conversation_id, turn.turn_id)
+        return recap(entry for entry in entries if entry.run_id != run)
+
+    def handed_over(self) -> None:
+        """Posts that the agent was closed for another one."""
+        self.post(i.HandedOver(at=self._clock.now(), agent=self.row.agent))
+
     async def pieces(self) -> list[SessionPiece]:
         """Returns the stored pieces of the session that the agent resumes, or begins a fork with."""
-        name, native_from = self._native_session_id, self.row.native_from
+        name, native_from = self._native_session_id, self._native_from
         if name is None and native_from is not None:
             name = native_from.session_id
         if name is None:
@@ -641,8 +718,11 @@ class Actor:
 
     async def _log(self) -> list[Message]:
         """Returns all entries of the log, for an agent that keeps no session of its own."""
+        return await self._log_after(0)
+
+    async def _log_after(self, after: int) -> list[Message]:
         found: list[Message] = []
-        after, name = 0, self.row.conversation_id
+        name = self.row.conversation_id
         while page := await self._store.entries(name, after=after):
             found += [stored.entry for stored in page]
             after = page[-1].sequence

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
+from turnwire.core.content import TextContent
 from turnwire.core.controls import RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.inputs import EndedProcess
@@ -184,6 +185,9 @@ class AgentRunner:
                     return
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
+                missed = await self._conversation.recap()
+                if missed is not None:
+                    content = [TextContent(missed), *content]
                 was_idle = self._current is not None
                 opened = await self._opened(allowed)
                 uuid = f"{self._conversation.session_start().conversation_id}:{turn.turn_id}"
@@ -209,6 +213,9 @@ class AgentRunner:
                 # the command, the conversation ends that when it handles the end of the agent.
                 if self._current is not None:
                     self._end_agent("The agent was not needed and was closed.")
+            case e.HandOver():
+                await self._close_agent()
+                self._conversation.handed_over()
             case _:
                 pass
 

@@ -58,6 +58,12 @@ class AgentConversation(Protocol):
     async def pieces(self) -> list[SessionPiece]:
         """Returns the pieces of the agent's session that the store keeps."""
 
+    async def recap(self) -> str | None:
+        """Returns what the agent has missed of the conversation, as text. None: nothing."""
+
+    def handed_over(self) -> None:
+        """Notes that the agent was closed for another one."""
+
     def keep(self, pieces: list[SessionPiece]) -> None:
         """Takes pieces of the agent's session, which the next commit writes."""
 

@@ -7,6 +7,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.opening import Opening, Start
@@ -184,6 +186,9 @@ class Following:
         *,
         is_owner: bool = True,
     ) -> Reader:
+        handover = channel.state.handover
+        if handover is not None:  # the row may have been read before another agent took over
+            row = structs.replace(row, agent=handover.agent)
         offered = self._agents.capabilities(row.agent, is_owner=is_owner)
         limits = Limits(
             self.settings.max_frame_bytes,

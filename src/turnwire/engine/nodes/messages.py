@@ -248,6 +248,7 @@ _INPUTS: dict[str, Any] = {
         i.Interrupted,
         i.Renamed,
         i.Chose,
+        i.ChoseAgent,
         i.Controls,
     )
 }

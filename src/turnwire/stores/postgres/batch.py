@@ -26,6 +26,7 @@ __all__ = ["arguments_of", "statement_for", "tables_of"]
 _MOVE = (
     *("conversation_id text", "fence bigint", "owner text", "before bigint", "head bigint"),
     *("state_json text", "at text", "unsettled boolean", "native_session_id text", "title text"),
+    *("agent text", "owns_session boolean"),
     *("version bigint", "more bigint"),
 )
 
@@ -207,9 +208,12 @@ WITH {asked}{refused}moved AS (
     UPDATE conversations c SET
         head = a.head, state_json = a.state_json, updated_at = coalesce(a.at, c.updated_at),
         unsettled = a.unsettled, title = a.title, version = c.version + 1,
-        native_session_id = coalesce(a.native_session_id, c.native_session_id),
-        owns_session = c.owns_session OR (a.native_session_id IS NOT NULL
-            AND a.native_session_id IS DISTINCT FROM c.native_session_id)
+        agent = coalesce(a.agent, c.agent),
+        native_session_id = CASE WHEN a.agent IS NULL
+            THEN coalesce(a.native_session_id, c.native_session_id) ELSE a.native_session_id END,
+        owns_session = coalesce(a.owns_session, c.owns_session OR (
+            a.native_session_id IS NOT NULL
+            AND a.native_session_id IS DISTINCT FROM c.native_session_id))
     FROM asked a
     WHERE c.conversation_id = ANY($3::text[]) AND c.conversation_id = a.conversation_id
         AND c.fence = a.fence AND c.owner IS NOT DISTINCT FROM a.owner AND c.head = a.before

@@ -9,6 +9,7 @@ from turnwire.core.conversation.effects import (
     AddEntry,
     Audit,
     BeginTurn,
+    ChangeAgent,
     EndRequest,
     EndTurn,
     OpenRequestRow,
@@ -66,6 +67,7 @@ class CommitRows:
         self.rows: dict[str, list[Row]] = {}  # by table
         self.bytes = self.state_bytes  # of what the user stores with this commit
         self._own = clean(commit.claim.conversation_id)
+        self._agent: ChangeAgent | None = None
         self._turns: dict[int, list[Any]] = {}
         self._requests: dict[str, _Request] = {}
         for write in commit.writes:
@@ -93,6 +95,7 @@ class CommitRows:
             raise Conflict(f"A commit cannot have more than {MOST_ROWS} rows of the audit trail.")
         entries = self.rows.get("entries", ())
         self.before = check_numbers(state, [row[0] for row in entries])
+        agent: ChangeAgent | None = self._agent  # set by the writes, above
         self.move: Row = (
             self.name,
             commit.claim.fence,
@@ -102,8 +105,10 @@ class CommitRows:
             self.state_json,
             commit.at if commit.is_news else None,
             is_unsettled(state),
-            stored_text(commit.native_session_id),
+            stored_text(agent.session if agent else commit.native_session_id),
             stored_text(state.title),
+            stored_text(agent.agent) if agent else None,
+            agent.owns_session if agent else None,
         )
 
     def _add(self, table: str, *row: Any) -> None:
@@ -127,7 +132,7 @@ class CommitRows:
 
     def _add_other(
         self,
-        write: BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend,
+        write: BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent,
         commit: Commit,
     ) -> None:
         match write:
@@ -151,6 +156,8 @@ class CommitRows:
                     self.at, action, None, by, trace_of(commit), data
                 )
                 self._add("audit", at, said, who, trace, json)
+            case ChangeAgent():
+                self._agent = write
             case _:
                 assert_never(write)
 

@@ -11,6 +11,7 @@ from turnwire.core.conversation.effects import (
     AddEntry,
     Audit,
     BeginTurn,
+    ChangeAgent,
     EndRequest,
     EndTurn,
     OpenRequestRow,
@@ -43,7 +44,9 @@ from turnwire.stores.words import indexed, text_of
 
 __all__ = ["ADD_AUDIT", "ADD_BLOB_USE", "ADD_ENTRY", "CommitJob", "opened"]
 
-_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
+_Other: TypeAlias = (
+    BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
+)
 
 # The statement that moves the head also checks the fence, the owner and the entry numbers.
 _MOVE = """
@@ -114,6 +117,10 @@ VALUES (?, ?, ?, ?, ?, ?)
 _ADD_TO_LEDGER = """
 INSERT INTO ledger (at, conversation_id, user, turn_id, cost_usd)
 VALUES (?, ?, (SELECT user FROM conversations WHERE conversation_id = ?), ?, ?)
+"""
+_CHANGE_AGENT = """
+UPDATE conversations SET agent = ?, native_session_id = ?, owns_session = ?
+WHERE conversation_id = ?
 """
 ADD_BLOB_USE = "INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id) VALUES (?, ?)"
 ADD_AUDIT = """
@@ -238,6 +245,9 @@ class CommitJob(Job[None]):
                 trace = trace_of(commit)
                 row = audit_row(self._at, action, self._conversation_id, by, trace, data)
                 return [(ADD_AUDIT, row)]
+            case ChangeAgent(agent, session, owns_session):
+                row = (clean(agent), clean(session), owns_session, self._conversation_id)
+                return [(_CHANGE_AGENT, row)]
             case _:
                 assert_never(write)
 
