@@ -280,6 +280,10 @@ class ClientConversation:
         change = c.QueueChange(action, queue_id, content, before)
         return await self._ask(c.QueueCommand(payload=change))
 
+    async def set_agent(self, agent: str) -> p.Accepted:
+        """Lets another agent speak from the next turn on. It is told what was said before."""
+        return await self._ask(c.SetAgent(payload=c.AgentChoice(agent)))
+
     async def set_model(self, model: str | None) -> p.Accepted:
         """Changes the model; None means the agent's default."""
         return await self._ask(c.SetModel(payload=c.ModelChoice(model)))

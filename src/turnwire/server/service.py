@@ -69,7 +69,12 @@ class Service:
         self.news = News()
         self.rpc = WireProtocol(
             "rpc",
-            lambda row: RpcProjector(row.agent, row.native_session_id, self.engine.new_id()[:8]),
+            lambda row: RpcProjector(
+                row.agent,
+                row.native_session_id,
+                self.engine.new_id()[:8],
+                has_several=row.state.handover is not None,
+            ),
             pack,
             unpack,
         )

@@ -14,13 +14,14 @@ from tests.engine.helpers.watcher import PATIENCE
 from tests.engine.nodes.two_engines import two_engines
 from tests.helpers.owner_names import owner_with, pid_that_has_ended
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.state import STATE_LEVEL
 from turnwire.core.error_codes import Refused
 from turnwire.engine.nodes import forwarding
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.ownership.owners import inbox_of
 from turnwire.stores.sqlite.fsck import check
 
-_LATER: dict[str, Any] = {"level": 1, "future": {"kept": True}}
+_LATER: dict[str, Any] = {"level": STATE_LEVEL + 1, "future": {"kept": True}}
 
 
 def packed(**fields: Any) -> bytes:
@@ -109,7 +110,7 @@ def test_a_state_of_a_later_version_is_not_written_by_an_earlier_one(path: Path)
             await two.b._recovery._take([talk.id])
             row = await two.a.store.conversation(talk.id)
             assert row is not None
-            assert (row.owner, row.state.level) == (None, 1)
+            assert (row.owner, row.state.level) == (None, STATE_LEVEL + 1)
             assert state_of(path, talk.id) == state
 
     asyncio.run(scene())

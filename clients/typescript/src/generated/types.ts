@@ -2,6 +2,8 @@
 
 /** A client frame was accepted, and its effect is durable. */
 export interface Accepted {
+  /** session.set_agent */
+  agent?: string;
   client_message_id?: string;
   /** an answer or a decision: how the agent gets it */
   delivered_as?: string;
@@ -958,6 +960,21 @@ export interface SessionSystemEvent {
   payload: SystemNews;
 }
 
+/** The agent was chosen. session.state tells when it speaks. */
+export interface SetAgentAck {
+  type: "session.set_agent.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
 /** The limit of reasoning was changed. */
 export interface SetMaxThinkingTokensAck {
   type: "session.set_max_thinking_tokens.ack";
@@ -1020,6 +1037,8 @@ export interface Status {
   queue: Array<QueueItem>;
   /** oldest first */
   requests: Array<OpenRequest>;
+  /** the agent that speaks now; absent: there was never another one */
+  agent?: string;
   background_tasks?: Array<BackgroundTask>;
   /** absent: no limit */
   budget?: Budget;
@@ -1029,6 +1048,8 @@ export interface Status {
   /** absent: the agent's default */
   max_thinking_tokens?: number;
   model?: string;
+  /** the agent that was chosen for the next turn */
+  next_agent?: string;
   permission_mode?: string;
   /** no queued message starts until a person releases the queue */
   queue_held?: boolean;
@@ -1043,7 +1064,7 @@ export interface Status {
 
 /** An event about the session. */
 export interface SystemNews {
-  /** from the agent: `init`, `status`, ...; from the server: `plan`, `rewind` */
+  /** from the agent: `init`, `status`, ...; from the server: `agent`, `plan`, `rewind` */
   subtype: string;
   /** that sub-agent's id */
   agent_id?: string;
@@ -1283,6 +1304,12 @@ export interface UserWords {
   parent_tool_use_id?: string;
 }
 
+/** The agent that speaks from the next turn on. */
+export interface AgentChoice {
+  /** one of the agents of the server */
+  agent: string;
+}
+
 /** An empty payload. */
 export interface Beat {
 }
@@ -1475,6 +1502,13 @@ export interface SentText {
   blob?: SentBlob | null;
   /** the sources of the text, as the agent gave them */
   citations?: Array<unknown> | null;
+}
+
+/** Lets another agent speak from the next turn on. It is told what was said before. */
+export interface SetAgent {
+  type: "session.set_agent";
+  payload: AgentChoice;
+  client_message_id?: string | null;
 }
 
 /** Sets how much the agent may reason before it answers. */
@@ -2037,6 +2071,12 @@ export interface RpcRewindFiles {
   dry_run?: boolean;
 }
 
+/** Lets another agent speak from the next turn on. It is told what was said before. */
+export interface RpcSetAgent {
+  /** one of the agents of the server */
+  agent: string;
+}
+
 /** Sets the limit of reasoning in each turn. */
 export interface RpcSetMaxThinkingTokens {
   /** 0: none; null: the initial value */
@@ -2421,6 +2461,7 @@ export type ServerFrame =
   | InterruptAck
   | QueueAck
   | RewindAck
+  | SetAgentAck
   | SetModelAck
   | SetPermissionModeAck
   | SetMaxThinkingTokensAck
@@ -2434,6 +2475,7 @@ export type ClientFrame =
   | Interrupt
   | QueueCommand
   | Rewind
+  | SetAgent
   | SetModel
   | SetPermissionMode
   | SetMaxThinkingTokens
@@ -2508,6 +2550,7 @@ export interface RpcCalls {
   queryWithContent: RpcQueryWithContent;
   interrupt: RpcInterrupt;
   disconnect: RpcDisconnect;
+  setAgent: RpcSetAgent;
   setModel: RpcSetModel;
   setPermissionMode: RpcSetPermissionMode;
   setMaxThinkingTokens: RpcSetMaxThinkingTokens;

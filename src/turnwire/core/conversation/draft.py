@@ -25,6 +25,7 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.state import (
     STATE_LEVEL,
     Conversation,
+    Handover,
     Phase,
     Reply,
     Turn,
@@ -130,7 +131,7 @@ class Draft:
             self.overdue,
             self.closed_turns,
             self.init_digest,
-            STATE_LEVEL,
+            _level(self.handover, self.next_agent),
             self.handover,
             self.next_agent,
         )
@@ -260,6 +261,11 @@ class Draft:
             self.move("turn_failed", reason)
         else:
             self.move("turn_completed")
+
+
+def _level(handover: Handover | None, next_agent: str | None) -> int:
+    """Returns the level of a state: earlier versions can run one that has no new fields."""
+    return STATE_LEVEL if handover is not None or next_agent is not None else 0
 
 
 def _user_entry(item: QueueItem, run: str, now: str) -> Message:

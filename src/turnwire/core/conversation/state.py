@@ -42,9 +42,10 @@ __all__ = [
     "status_of",
 ]
 
-# The level of the states that this version writes. It rises with each field or value of the state
-# that an older version would drop: a node does not run a conversation whose state is of a higher
-# level than its own. See docs/how-to/several-nodes.md.
+# The highest level of the states that this version writes. It rises with each field or value of the
+# state that an older version would drop: a node does not run a conversation whose state is of a
+# higher level than its own. A state without such a field keeps the lower level. Level 1: `handover`
+# and `next_agent`. See docs/how-to/several-nodes.md.
 STATE_LEVEL = 1
 
 # starting:  handed to the agent, which has not reacted yet
@@ -214,7 +215,7 @@ class Conversation(_State, frozen=True):
     overdue: list[str] = []  # requests that keep waiting after their deadline
     closed_turns: dict[str, int | None] = {}  # call id in `closed` -> the turn that made the call
     init_digest: str | None = None  # of the latest SessionInit in the log
-    level: int = 0  # STATE_LEVEL of the version that wrote the state
+    level: int = 0  # the STATE_LEVEL that a version needs to run it
     handover: Handover | None = None  # None: the conversation has had one agent only
     next_agent: str | None = None  # speaks from the next turn on; None: no other one was chosen
 

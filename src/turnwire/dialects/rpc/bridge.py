@@ -46,7 +46,7 @@ class RpcBridge:
         self._tool_progress = tool_progress
         self._system = system
         self._stream_id = stream_id
-        self._provider = provider
+        self.provider = provider
         self._session_id: str | None = None
         self._uuid = ""  # the uuid of a stream event, without its number
         self._numbers = count(1)
@@ -85,7 +85,7 @@ class RpcBridge:
             self._meet(session_id)
         uuid = f"{self._uuid}{next(self._numbers)}"
         return rpc.RpcStreamEvent(
-            uuid, session_id, data, self._provider or e.provider, e.parent_tool_use_id, e.agent_id
+            uuid, session_id, data, self.provider or e.provider, e.parent_tool_use_id, e.agent_id
         )
 
     def _meet(self, session_id: str) -> None:
@@ -104,7 +104,7 @@ class RpcBridge:
                 uuid,
                 session_id,
                 data,
-                self._provider or e.provider,
+                self.provider or e.provider,
                 e.parent_tool_use_id,
                 e.agent_id,
             )
@@ -155,7 +155,7 @@ class RpcBridge:
         body = rpc.RpcMessageContent([result])
         return [
             rpc.RpcUserMessage(
-                body, self._provider or e.provider, e.parent_tool_use_id, agent_id=e.agent_id
+                body, self.provider or e.provider, e.parent_tool_use_id, agent_id=e.agent_id
             )
         ]
 
@@ -165,7 +165,7 @@ class RpcBridge:
         return [
             rpc.RpcAssistantMessage(
                 body,
-                self._provider or e.provider,
+                self.provider or e.provider,
                 e.parent_tool_use_id,
                 e.error,
                 e.aborted,
@@ -180,7 +180,7 @@ class RpcBridge:
         return [
             rpc.RpcUserMessage(
                 body,
-                self._provider or e.provider,
+                self.provider or e.provider,
                 e.parent_tool_use_id,
                 synthetic,
                 replay,
@@ -198,7 +198,7 @@ class RpcBridge:
                 e.is_error,
                 e.num_turns,
                 e.session_id,
-                self._provider or e.provider,
+                self.provider or e.provider,
                 e.total_cost_usd,
                 e.cost_usd,
                 e.usage,
@@ -212,12 +212,12 @@ class RpcBridge:
         ]
 
     def _error(self, e: ui.UiError) -> Messages:
-        return [rpc.RpcErrorMessage(e.message, self._provider or e.provider, e.code)]
+        return [rpc.RpcErrorMessage(e.message, self.provider or e.provider, e.code)]
 
     def _system_message(self, e: ui.UiSystemMessage) -> Messages:
         if not self._system:
             return []
-        return [rpc.RpcSystemMessage(e.subtype, e.session_id, self._provider or e.provider, e.data)]
+        return [rpc.RpcSystemMessage(e.subtype, e.session_id, self.provider or e.provider, e.data)]
 
 
 def to_rpc_block(block: ContentBlock) -> RpcBlock:

@@ -34,6 +34,7 @@ __all__ = [
     "QuestionReply",
     "ReconnectMcp",
     "RewindFiles",
+    "SetAgent",
     "SetMaxThinkingTokens",
     "SetModel",
     "SetPermissionMode",
@@ -179,6 +180,12 @@ class Interrupt(_Params, frozen=True):
 # --- the agent ----------------------------------------------------------------------------------
 
 
+class SetAgent(_Params, frozen=True):
+    """Lets another agent speak from the next turn on. It is told what was said before."""
+
+    agent: _NotEmpty  # one of the agents of the server
+
+
 class SetModel(_Params, frozen=True):
     """Sets the model from now on."""
 
@@ -270,6 +277,7 @@ Method: TypeAlias = (
     | Query
     | QueryWithContent
     | Interrupt
+    | SetAgent
     | SetModel
     | SetPermissionMode
     | SetMaxThinkingTokens
@@ -292,6 +300,7 @@ METHODS: dict[str, type[Method]] = {
     "queryWithContent": QueryWithContent,
     "interrupt": Interrupt,
     "disconnect": Disconnect,
+    "setAgent": SetAgent,
     "setModel": SetModel,
     "setPermissionMode": SetPermissionMode,
     "setMaxThinkingTokens": SetMaxThinkingTokens,

@@ -89,17 +89,28 @@ class RpcProjector:
     Growing messages come from the agent's events. The figures of a turn are sent with its end.
     """
 
-    def __init__(self, provider: str, session_id: str | None, stream_id: str) -> None:
-        """`stream_id`: part of the uuid of every stream event."""
-        self._provider = provider
+    def __init__(
+        self,
+        provider: str,
+        session_id: str | None,
+        stream_id: str,
+        *,
+        has_several: bool = False,
+    ) -> None:
+        """`stream_id`: part of the uuid of every stream event.
+
+        `has_several`: several agents spoke in the conversation, so each entry says who it was.
+        """
         self._session_id = session_id or ""
+        self._has_several = has_several
         self._adapter = UiStreamAdapter()
-        self._bridge = RpcBridge(
-            tool_progress="output_delta", system=True, stream_id=stream_id, provider=provider
-        )
-        self._as_text = RpcBridge(
-            tool_progress="text_delta", stream_id=f"{stream_id}t", provider=provider
-        )
+        self._bridge = RpcBridge(tool_progress="output_delta", system=True, stream_id=stream_id)
+        self._as_text = RpcBridge(tool_progress="text_delta", stream_id=f"{stream_id}t")
+        self._speaks(provider)
+
+    def _speaks(self, provider: str) -> None:
+        """Names the agent that speaks from now on."""
+        self._provider = self._bridge.provider = self._as_text.provider = provider
 
     def project(self, happened: Sequence[h.Happening]) -> list[Line]:
         """Returns the messages of what happened, in order, and the news for each connection."""
@@ -112,6 +123,9 @@ class RpcProjector:
                 case h.EntryAdded():
                     self._entry(each, out)
                 case h.StateChanged(status=status):
+                    if status.agent is not None and status.agent != self._provider:
+                        self._has_several = True
+                        self._speaks(status.agent)
                     out.append(self._news("session_state", status))
                     out.append(Line("whole", None, news=each))
                 case h.Changed(title=title, totals=totals):
@@ -172,7 +186,8 @@ class RpcProjector:
     def _entry(self, added: h.EntryAdded, out: list[Line]) -> None:
         entry, number = added.entry, added.sequence
         meta = known_meta(entry)
-        message = message_of(entry, meta, number, self._provider, self._session_id)
+        provider = meta.provider if self._has_several else None
+        message = message_of(entry, meta, number, provider or self._provider, self._session_id)
         kind: Kind = "system" if isinstance(message, RpcSystemMessage) else "whole"
         out.append(Line(kind, message, meta.turn_id, number))
 

@@ -11,6 +11,7 @@ from turnwire.core.controls import AgentControl
 from turnwire.dialects.v2.payloads import Decision, QueueFate
 
 __all__ = [
+    "AgentChoice",
     "Beat",
     "ClientFrame",
     "ControlCommand",
@@ -33,6 +34,7 @@ __all__ = [
     "SentFile",
     "SentImage",
     "SentText",
+    "SetAgent",
     "SetMaxThinkingTokens",
     "SetModel",
     "SetPermissionMode",
@@ -160,6 +162,12 @@ class RewindTo(_Wish, frozen=True):
     dry_run: bool = False  # only report which files would change
 
 
+class AgentChoice(_Wish, frozen=True):
+    """The agent that speaks from the next turn on."""
+
+    agent: _NotEmpty  # one of the agents of the server
+
+
 class ModelChoice(_Wish, frozen=True):
     """The model to use from the next turn on."""
 
@@ -229,6 +237,12 @@ class Rewind(_Command, frozen=True, tag="user.rewind"):
     payload: RewindTo
 
 
+class SetAgent(_Command, frozen=True, tag="session.set_agent"):
+    """Lets another agent speak from the next turn on. It is told what was said before."""
+
+    payload: AgentChoice
+
+
 class SetModel(_Command, frozen=True, tag="session.set_model"):
     """Sets the model."""
 
@@ -266,6 +280,7 @@ ClientFrame: TypeAlias = (
     | Interrupt
     | QueueCommand
     | Rewind
+    | SetAgent
     | SetModel
     | SetPermissionMode
     | SetMaxThinkingTokens

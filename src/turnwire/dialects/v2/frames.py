@@ -43,6 +43,7 @@ __all__ = [
     "SessionResumed",
     "SessionState",
     "SessionSystemEvent",
+    "SetAgentAck",
     "SetMaxThinkingTokensAck",
     "SetModelAck",
     "SetPermissionModeAck",
@@ -263,6 +264,12 @@ class RewindAck(Frame, frozen=True, tag="user.rewind.ack"):
     payload: p.Accepted
 
 
+class SetAgentAck(Frame, frozen=True, tag="session.set_agent.ack"):
+    """The agent was chosen. session.state tells when it speaks."""
+
+    payload: p.Accepted
+
+
 class SetModelAck(Frame, frozen=True, tag="session.set_model.ack"):
     """The model was changed."""
 
@@ -330,6 +337,7 @@ ServerFrame: TypeAlias = (
     | InterruptAck
     | QueueAck
     | RewindAck
+    | SetAgentAck
     | SetModelAck
     | SetPermissionModeAck
     | SetMaxThinkingTokensAck

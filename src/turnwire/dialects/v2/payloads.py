@@ -227,7 +227,7 @@ class TurnStart(_Payload, frozen=True):
 class SystemNews(_Payload, frozen=True):
     """An event about the session."""
 
-    subtype: str  # from the agent: `init`, `status`, ...; from the server: `plan`, `rewind`
+    subtype: str  # from the agent: `init`, `status`, ...; from the server: `agent`, `plan`, `rewind`
     message_sequence: int | None = None  # absent: the event is not stored
     text: str | None = None  # a text for people
     data: Any = None  # the agent's message
@@ -266,6 +266,7 @@ class Accepted(_Payload, frozen=True):
     failed: list[str] | None = None  # user.rewind: the files that could not be restored
     max_thinking_tokens: int | None = None  # session.set_max_thinking_tokens
     result: Any = None  # session.control: a ControlResult
+    agent: str | None = None  # session.set_agent
 
 
 class HeartbeatAck(_Payload, frozen=True):

@@ -95,6 +95,7 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
     model: str | UnsetType | None = UNSET
     permission_mode: str | UnsetType = UNSET
     max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
@@ -177,9 +178,15 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         "permission_mode": wanted.permission_mode,
         "max_thinking_tokens": wanted.max_thinking_tokens,
     }
+    has_chosen = any(value is not UNSET for value in chosen.values())
+    if wanted.agent is not UNSET:
+        if has_chosen:
+            said = "Choose the agent alone: the other settings are those of the agent before."
+            raise Refused("INVALID_PAYLOAD", said)
+        await talk.set_agent(wanted.agent, user=who.name)
     if wanted.permission_mode is not UNSET:
-        check_mode_for(service.engine.agents, talk.row.agent, wanted.permission_mode, who)
-    if any(value is not UNSET for value in chosen.values()):
+        check_mode_for(service.engine.agents, talk.agent, wanted.permission_mode, who)
+    if has_chosen:
         await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
     if title is not UNSET:
         await talk.rename(title, user=who.name)

@@ -25,6 +25,7 @@ __all__ = ["ask", "capabilities", "take_reply", "takes_long"]
 
 # The command that an agent has to support for a method. The other methods need `user.message`.
 _NEEDS = {
+    "setAgent": "session.set_agent",
     "setModel": "session.set_model",
     "setPermissionMode": "session.set_permission_mode",
     "setMaxThinkingTokens": "session.set_max_thinking_tokens",
@@ -71,6 +72,9 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
             given = await _do(c.Interrupt(payload=c.Stop(turn_id, queue)), stay, connection)
             outcome = "already_ended" if given.ack.outcome == "already_ended" else "requested"
             connection.answer(call.id, r.Stopped(turn_id, outcome))  # type: ignore[arg-type]  # one of both
+        case m.SetAgent(agent=agent):
+            await _do(c.SetAgent(payload=c.AgentChoice(agent)), stay, connection)
+            connection.answer(call.id, {"agent": agent})
         case m.SetModel(model=model):
             await _do(c.SetModel(payload=c.ModelChoice(model)), stay, connection)
             connection.answer(call.id, {"model": model})

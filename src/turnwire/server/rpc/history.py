@@ -34,7 +34,9 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
     ends = []
     if first is not None and last is not None:
         ends = await service.store.turns(talk.id, since=first, before=last + 1)
-    projector = RpcProjector(talk.row.agent, talk.row.native_session_id, "history")
+    row = talk.row
+    several = row.state.handover is not None
+    projector = RpcProjector(row.agent, row.native_session_id, "history", has_several=several)
     kept: list[r.Kept] = []
     work = LongWork()
     for item in in_log_order(found, ends):

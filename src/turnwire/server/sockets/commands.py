@@ -28,6 +28,7 @@ _ACKS: dict[type, type[f.Frame]] = {
     c.Interrupt: f.InterruptAck,
     c.QueueCommand: f.QueueAck,
     c.Rewind: f.RewindAck,
+    c.SetAgent: f.SetAgentAck,
     c.SetModel: f.SetModelAck,
     c.SetPermissionMode: f.SetPermissionModeAck,
     c.SetMaxThinkingTokens: f.SetMaxThinkingTokensAck,
@@ -65,6 +66,7 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         ack.failed,
         ack.max_thinking_tokens,
         ack.result,
+        ack.agent,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
 
@@ -78,7 +80,7 @@ def put_back(answer: Answer) -> dict[str, list[str] | None]:
 async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
     """Validates a command and passes it to the conversation. Raises Refused."""
     check_id(command.client_message_id)
-    offered = service.engine.capabilities(talk.row.agent)
+    offered = service.engine.capabilities(talk.agent)
     name = type_of(command)
     if name not in offered.commands:
         raise Refused("NOT_SUPPORTED", type=name)
@@ -127,10 +129,12 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             return await talk.rewind_files(
                 to.message_sequence, dry_run=to.dry_run, user=user, client_message_id=own_id
             )
+        case c.SetAgent(payload=chosen):
+            return await talk.set_agent(chosen.agent, user=user, client_message_id=own_id)
         case c.SetModel(payload=model):
             return await talk.set_model(model.model, user=user, client_message_id=own_id)
         case c.SetPermissionMode(payload=mode):
-            check_mode_for(service.engine.agents, talk.row.agent, mode.mode, who)
+            check_mode_for(service.engine.agents, talk.agent, mode.mode, who)
             return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
         case c.SetMaxThinkingTokens(payload=most):
             return await talk.set_max_thinking_tokens(

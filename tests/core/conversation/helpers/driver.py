@@ -422,5 +422,7 @@ def command_line(command: e.Command) -> str:
             return f"ask {name_of(control)}"
         case e.StopAgent(turn_id=turn_id, force=force):
             return f"{'kill' if force else 'stop'} {turn_id}"
+        case e.HandOver():
+            return "hand over"
         case e.CloseAgent():
             return "close"

@@ -47,6 +47,8 @@ def shown_by_entry(payload: Any) -> _Causes:
                 return not to.dry_run and bool(data.get("message_sequence") == to.message_sequence)
             case c.SetModel(payload=model), p.SystemNews(subtype="model", data={} as data):
                 return bool(data.get("model") == model.model)
+            case c.SetAgent(payload=choice), p.SystemNews(subtype="agent", data={} as data):
+                return bool(data.get("agent") == choice.agent)
             case _:
                 return False
 
@@ -64,6 +66,8 @@ def shown_by_state(status: Status, log: LogCheck) -> _Causes:
             case c.QueueCommand(payload=change):
                 after = log.queue.after(change)
                 return after != before and _is(status.queue, after)
+            case c.SetAgent(payload=choice):
+                return log.state.next_agent != choice.agent == status.next_agent
             case c.SetModel(payload=model):
                 return log.state.changes_to(status, model=model.model)
             case c.SetPermissionMode(payload=mode):

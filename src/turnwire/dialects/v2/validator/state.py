@@ -49,12 +49,18 @@ class StateCheck:
         self._thinks: int | None = None  # tokens
         self._totals = Totals()  # the expected totals, which must not shrink
         self._title: str | None = None
+        self._agent: str | None = None  # the agent that speaks
 
     def connected(self) -> None:
         """Starts a connection, which will get the state."""
         self._told = self.running = None
         self._causes.clear()
         self._changeable.clear()
+
+    @property
+    def next_agent(self) -> str | None:
+        """The agent that was chosen for the next turn, which waits for it."""
+        return None if self._told is None else self._told.next_agent
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -105,6 +111,8 @@ class StateCheck:
                 self._totals = news.totals or self._totals
             case f.SessionSystemEvent(payload=news):
                 self._changeable |= _changeable(news)
+                if news.subtype == "agent" and isinstance(news.data, dict):
+                    self._agent = news.data.get("agent")
             case f.AssistantToolResult(payload=result) if _is_ours(result):
                 self._spoke = None  # an agent has ended: another may have to start
             case _ if self._is_a_word(frame):
@@ -185,6 +193,7 @@ class StateCheck:
         if status.state != "waiting_input":
             self._spoke = self._spoke or status.state == "streaming"
         self._model, self._mode = status.model, status.permission_mode
+        self._agent = status.agent
         self._thinks = status.max_thinking_tokens
         self._totals = status.totals or self._totals
         self._title = self._title if status.title is None else status.title
@@ -269,6 +278,8 @@ class StateCheck:
         return None
 
     def _choice_fault(self, status: Status, *, exact: bool) -> str | None:
+        if status.agent != self._agent:
+            return f"agent is {status.agent}, not {self._agent}"
         may_be = {"model", f"model={status.model}"}
         if status.model != self._model and not may_be & self._changeable:
             return f"model is {status.model}, not {self._model}"

@@ -63,6 +63,7 @@ _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
     c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
     c.QueueCommand: lambda asked, a: a.queue_id == asked.queue_id,
     c.Rewind: lambda _, a: a.files is not None,
+    c.SetAgent: lambda asked, a: a.agent == asked.agent,
     c.SetModel: lambda asked, a: a.model == asked.model,
     c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,
     c.SetMaxThinkingTokens: lambda asked, a: a.max_thinking_tokens == asked.max_thinking_tokens,
@@ -73,7 +74,7 @@ _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
 def _message_fault(answer: p.Accepted, log: LogCheck) -> str | None:
     waits = [item.queue_id for item in log.queue.items]
     if answer.turn_id is None:
-        if not waits and log.turns.open is None:
+        if not waits and log.turns.open is None and log.state.next_agent is None:
             return "no turn runs and the queue is empty, so it must start a turn"
         if answer.queue_id in waits:
             return f"{answer.queue_id} is the id of another message"
