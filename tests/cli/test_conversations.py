@@ -112,11 +112,34 @@ def test_a_run_that_cannot_start_gives_advice(args: list[str], said: str, tell: 
     assert tell("list", "--json").stdout == ""
 
 
-def test_an_agent_cannot_be_changed_in_the_middle(talked: str, tell: Tell) -> None:
+def test_another_agent_takes_the_conversation_over(talked: str, tell: Tell) -> None:
     ran = tell("run", "--conversation", talked, "--agent", "replay", "x")
-    assert ran.exit_code == 2
-    assert "this conversation is with demo. To talk to replay, start another: " in ran.stderr
+    assert ran.exit_code == 0, ran.stderr
+    assert '"agent":"replay"' in tell("list", "--json").stdout.replace(": ", ":")
+    assert "replay speaks from here on" in tell("show", talked).stdout
+    document = tell("export", talked, "--to", "markdown").stdout
+    assert (
+        document.index("## demo") < document.index("*Agent: replay*") < document.index("## replay")
+    )
     assert tell("run", "--conversation", talked, "--agent", QUICK, "x").exit_code == 0
+    back = tell("export", talked, "--to", "markdown").stdout
+    assert back.count("## demo") == document.count("## demo") + 1
+
+
+def test_a_conversation_of_several_agents_is_imported_with_its_last_one(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    assert tell("run", "--conversation", talked, "--agent", "replay", "x").exit_code == 0
+    file = str(tmp_path / "talk.jsonl")
+    assert tell("export", talked, "--to", "jsonl", "--out", file).exit_code == 0
+    imported = tell("import", file)
+    assert imported.exit_code == 0, imported.stderr
+    rows = [json.loads(line) for line in tell("list", "--json").stdout.splitlines()]
+    (copy,) = [row["conversation_id"] for row in rows if row["conversation_id"] != talked]
+    assert {row["agent"] for row in rows} == {"replay"}
+    assert "replay speaks from here on" in tell("show", copy).stdout
+    assert tell("run", "--conversation", copy, "--agent", QUICK, "x").exit_code == 0
+    assert tell("fsck").exit_code == 0
 
 
 # --- the data directory -------------------------------------------------------------------------

@@ -33,7 +33,9 @@ def lines(*entries: Message, **options: Any) -> list[str]:
 
 
 def test_every_line_is_quoted_with_the_name_of_who_spoke() -> None:
-    told = recap([entry("user", text("Hi\n\n> you")), entry("assistant", text("Ho"), provider="ann")])
+    told = recap(
+        [entry("user", text("Hi\n\n> you")), entry("assistant", text("Ho"), provider="ann")]
+    )
     assert told is not None
     first, *quoted, last = told.split("\n\n")
     assert first.startswith("[You continue a conversation")

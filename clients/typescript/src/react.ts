@@ -39,6 +39,7 @@ export type UsedConversation = Snapshot &
     | "interrupt"
     | "changeQueue"
     | "rewind"
+    | "setAgent"
     | "setModel"
     | "setPermissionMode"
     | "setMaxThinkingTokens"
@@ -71,9 +72,9 @@ export function useConversation(id: string, options?: ConversationOptions): Used
   const snapshot = useSyncExternalStore(subscribe, look, look);
   return useMemo(() => {
     const { send, answer, decide, interrupt, changeQueue, rewind, loadOlder } = conversation;
-    const { setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
+    const { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
     const doing = { send, answer, decide, interrupt, changeQueue, rewind, loadOlder };
-    const choosing = { setModel, setPermissionMode, setMaxThinkingTokens, control };
+    const choosing = { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control };
     return { ...snapshot, ...doing, ...choosing };
   }, [conversation, snapshot]);
 }

@@ -29,7 +29,7 @@ class ReplayAgent:
 
     name = "replay"
     description = "Plays a recorded conversation of Claude Code."
-    capabilities = AgentCapabilities(questions_survive=True)
+    capabilities = AgentCapabilities(questions_survive=True, takes_recap=False)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from msgspec import convert, structs
 
 from turnwire.cli.imported_requests import LeftOpen
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
-from turnwire.core.conversation.state import Conversation, Options
+from turnwire.core.conversation.state import Conversation, Handover, Options
 from turnwire.core.message import BlobRef
 from turnwire.core.pictures import true_type
 from turnwire.core.times import iso
@@ -45,6 +45,7 @@ class Restorer:
         self._open = LeftOpen()
         self._blobs: dict[str, BlobRef] = {}  # the blobs of the file, as the store has them
         self._turns = 0  # ended turns
+        self._has_several = False  # several agents spoke
         self.head = 0  # the number of the last entry
         self.reset = reset  # the names of settings that were not kept
 
@@ -114,6 +115,9 @@ class Restorer:
         if entry.run_id.startswith(old):
             run_id = f"{self._claim.conversation_id}:{entry.run_id.removeprefix(old)}"
             entry = structs.replace(entry, run_id=run_id)
+        match entry.meta:
+            case {"messageType": "system", "data": {"subtype": "agent"}}:
+                self._has_several = True
         write = AddEntry(stored.sequence, entry, stored.turn_id, stored.trace_id)
         self._writes += [write, *self._open.entry(stored)]
         self.head = stored.sequence
@@ -140,6 +144,10 @@ class Restorer:
     async def _finish(self) -> None:
         """Ends the turns, tools and requests that are open, and releases the conversation."""
         self._state = structs.replace(self._state, totals=self._told.totals)
+        if self._has_several:  # no agent has a session here: the next one is told everything
+            agent = self._told.agent
+            handover = Handover(agent, agent, heard=0)
+            self._state = structs.replace(self._state, handover=handover)
         now = time.time_ns() // 1_000_000
         closed, ends = self._open.closed(self._state, now)
         await self._commit(self._told.updated_at)

@@ -344,7 +344,7 @@ class Talk:
             return await self._control(control, "session.control", user, client_message_id)
         own = Talk(self._engine, self.row)
         answer = await self._engine.shared_answers.get(
-            self.row,
+            structs.replace(self.row, agent=self.agent),
             control,
             lambda: own._control(control, "session.control", user, client_message_id),
         )

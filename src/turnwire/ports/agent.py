@@ -55,9 +55,9 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     forks: bool = False  # a new session can begin with a part of another one
     keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
     is_free: bool = False  # its turns cost nothing: no user budget applies to them
-    # It reads `SessionStart.history`, so it knows what other agents said in the conversation. Every
-    # other agent is told that with its first prompt, as text.
-    reads_history: bool = False
+    # It is told what other agents said in the conversation, as text with its first prompt. False: it
+    # reads `SessionStart.history`, or does not need to know.
+    takes_recap: bool = True
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
         """Returns the permission modes that a user may choose."""

@@ -13,6 +13,7 @@ import { useConversations } from "../conversations/conversationList";
 import { Original } from "../conversations/forks";
 import { VisibleText } from "../markdown/VisibleText";
 import { count, money } from "../words/numbers";
+import { AgentChoice } from "./AgentChoice";
 import { useBypassConfirmation } from "./BypassConfirmation";
 import { supportsCommand } from "./capabilities";
 import { stateText } from "./stateText";
@@ -26,6 +27,7 @@ interface Props {
   /** The displayed title. */
   name: string;
   capabilities: Capabilities | undefined;
+  setAgent: (agent: string) => void;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
   /** Opens the panel of the agent; absent: the panel is empty. */
@@ -40,6 +42,7 @@ export function Header({
   title,
   name,
   capabilities,
+  setAgent,
   setModel,
   setMode,
   showAgent,
@@ -64,7 +67,7 @@ export function Header({
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
           <span className="state-words">{text}</span>
-          {capabilities && <span>{capabilities.agent}</span>}
+          {capabilities && <span>{status?.agent ?? capabilities.agent}</span>}
           {status?.model && status.model !== capabilities?.agent && !capabilities?.models?.length && (
             <span className="wide">{status.model}</span>
           )}
@@ -87,6 +90,13 @@ export function Header({
         )}
       </div>
       <div className="chosen">
+        {supportsCommand(capabilities, "session.set_agent") && status && (
+          <AgentChoice
+            current={status.agent ?? capabilities?.agent ?? ""}
+            next={status.next_agent}
+            choose={setAgent}
+          />
+        )}
         {supportsCommand(capabilities, "session.set_model") && capabilities?.models?.length ? (
           <select
             aria-label={words.model}

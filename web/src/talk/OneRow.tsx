@@ -108,6 +108,11 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }:
           aria-label={labelOf(row, words)}
           tabIndex={tapped}
         >
+          {row.speaker && (
+            <p className="speaker">
+              <VisibleText text={row.speaker} />
+            </p>
+          )}
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} inspect={inspect} />
           {actions}

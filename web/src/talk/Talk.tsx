@@ -116,6 +116,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         title={title}
         name={name}
         capabilities={capabilities}
+        setAgent={(agent) => void showingRefusal(talk.setAgent(agent))}
         setModel={(model) => void showingRefusal(talk.setModel(model))}
         setMode={(mode) => void showingRefusal(talk.setPermissionMode(mode))}
         showAgent={isPanel ? showAgent : undefined}

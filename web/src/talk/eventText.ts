@@ -13,6 +13,10 @@ export function eventText({ subtype = "", name, text, data }: EventView, words: 
       return told.is_backgrounded === true ? words.task.behind(about) : words.task.begun(about);
     case "task_notification":
       return words.task.over(textIn(told, "status") ?? "completed", textIn(told, "summary") ?? about);
+    case "agent":
+      return words.handover.happened(textIn(told, "agent") ?? "");
+    case "agent_refused":
+      return words.handover.refused(textIn(told, "agent") ?? "", textIn(told, "message") ?? "");
     case "rewind":
       return words.rewind.happened(
         listIn(told, "files").length,

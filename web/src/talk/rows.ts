@@ -2,6 +2,7 @@
 // is rendered.
 import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
 import { kindOf } from "../tools/toolKinds";
+import { isObject } from "../tools/toolValues";
 
 export type Row =
   | { kind: "said"; key: string; message: MessageView }
@@ -11,6 +12,8 @@ export type Row =
       message: MessageView;
       block: BlockView;
       isFirst: boolean;
+      /** The agent that speaks from here on, if several agents spoke in the conversation. */
+      speaker?: string | undefined;
       /** Milliseconds since the entry before it, if the log has the times. */
       took?: number | undefined;
     }
@@ -28,16 +31,24 @@ const cachedRows = new WeakMap<MessageView | TurnView, Row[]>();
  * Returns the same row objects for the same messages, so that unchanged rows are not rendered
  * again.
  */
-function rowsOfMessage(message: MessageView, before: MessageView | undefined): Row[] {
+function rowsOfMessage(
+  message: MessageView,
+  before: MessageView | undefined,
+  speaker: string | undefined,
+): Row[] {
   let rows = cachedRows.get(message);
-  if (rows === undefined) {
-    rows = makeRows(message, before);
+  if (rows === undefined || speakerIn(rows) !== speaker) {
+    rows = makeRows(message, before, speaker);
     cachedRows.set(message, rows);
   }
   return rows;
 }
 
-function makeRows(message: MessageView, before: MessageView | undefined): Row[] {
+function speakerIn([first]: readonly Row[]): string | undefined {
+  return first?.kind === "block" ? first.speaker : undefined;
+}
+
+function makeRows(message: MessageView, before: MessageView | undefined, speaker: string | undefined): Row[] {
   const { id, role, blocks } = message;
   const whose = message.parent_tool_use_id ? `${message.parent_tool_use_id}/` : "";
   if (role === "user") return [{ kind: "said", key: whose + id, message }];
@@ -47,7 +58,9 @@ function makeRows(message: MessageView, before: MessageView | undefined): Row[] 
       return WITHOUT_ROW.has(block.subtype ?? "") ? [] : [{ kind: "event", key, message, block }];
     const isFirst = at === 0;
     const took = isFirst ? between(before, message) : undefined;
-    return [{ kind: "block", key, message, block, isFirst, took }];
+    return [
+      { kind: "block", key, message, block, isFirst, took, ...(isFirst && speaker ? { speaker } : {}) },
+    ];
   });
 }
 
@@ -83,13 +96,35 @@ export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
       if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn));
   };
   let before: MessageView | undefined;
+  let agent = firstAgent(view.messages);
+  let shown: string | undefined;
   for (const message of view.messages) {
     closeBefore(message.sequence ?? Number.POSITIVE_INFINITY);
-    rows.push(...rowsOfMessage(message, before));
+    agent = handoverIn(message)?.agent ?? agent;
+    const speaks = message.role === "assistant" && agent !== shown;
+    rows.push(...rowsOfMessage(message, before, speaks ? agent : undefined));
+    if (speaks) shown = agent;
     before = message;
   }
   closeBefore(Number.POSITIVE_INFINITY);
   return rows;
+}
+
+/** The event that another agent has taken the conversation over. */
+function handoverIn({ role, blocks }: MessageView): { agent: string; from: string } | undefined {
+  const block = role === "system" ? blocks[0] : undefined;
+  if (block?.type !== "event" || block.subtype !== "agent" || !isObject(block.data)) return undefined;
+  const { agent, from } = block.data;
+  return typeof agent === "string" && typeof from === "string" ? { agent, from } : undefined;
+}
+
+/** The agent before the first handover; undefined if there is none. */
+function firstAgent(messages: readonly MessageView[]): string | undefined {
+  for (const message of messages) {
+    const handover = handoverIn(message);
+    if (handover) return handover.from;
+  }
+  return undefined;
 }
 
 interface Ending {

@@ -69,6 +69,12 @@ export const en = {
   // a new conversation
   firstWords: "What do you want to say?",
   agent: "Agent",
+  handover: {
+    label: "Agent that speaks",
+    next: (agent: string) => `${agent}, from the next turn on`,
+    happened: (agent: string) => `${agent} speaks from here on. It knows what was said before.`,
+    refused: (agent: string, why: string) => `${agent} could not take over. ${why}`,
+  },
   model: "Model",
   defaultModel: "Default model",
   permissionMode: "Permissions",

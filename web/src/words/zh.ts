@@ -59,6 +59,12 @@ export const zh: Words = {
 
   firstWords: "您想说什么？",
   agent: "智能体",
+  handover: {
+    label: "发言的智能体",
+    next: (agent) => `${agent}，从下一轮开始`,
+    happened: (agent) => `从这里开始由 ${agent} 发言。它知道之前说过的内容。`,
+    refused: (agent, why) => `${agent} 无法接手。${why}`,
+  },
   model: "模型",
   defaultModel: "默认模型",
   permissionMode: "权限",

@@ -69,6 +69,8 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
   /** `sequence` of the last frame of this connection. */
   #sequence = 0;
   #loading: Promise<boolean> | undefined;
+  /** The agent for which the capabilities were asked for again. */
+  #renewedFor: string | undefined;
 
   readonly #http: Http;
   readonly #options: ConversationOptions;
@@ -149,6 +151,9 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
   /** Restores files to their content before a message. */
   readonly rewind = (messageSequence: number, dryRun = false): Promise<Accepted> =>
     this.#ask("user.rewind", { message_sequence: messageSequence, dry_run: dryRun });
+
+  /** Lets another agent speak from the next turn on. It is told what was said before. */
+  readonly setAgent = (agent: string): Promise<Accepted> => this.#ask("session.set_agent", { agent });
 
   /** Sets the model from the next turn on; null: the agent's default. */
   readonly setModel = (model: string | null): Promise<Accepted> => this.#ask("session.set_model", { model });
@@ -234,6 +239,7 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
         return;
       case "session.state":
         this.connection = "connected";
+        this.#renew(frame.payload.agent);
         return;
       case "session.error": {
         const asked = this.#taken(frame.payload.client_message_id);
@@ -246,6 +252,18 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
           const ack = (frame as { payload: Accepted }).payload;
           this.#taken(ack.client_message_id)?.accept(ack);
         }
+    }
+  }
+
+  /**
+   * Connects again, once for each agent that takes over: a connection keeps the capabilities that it
+   * began with.
+   */
+  #renew(agent: string | undefined): void {
+    if (agent === undefined || agent === this.#info?.capabilities.agent) this.#renewedFor = undefined;
+    else if (agent !== this.#renewedFor) {
+      this.#renewedFor = agent;
+      this.line.drop();
     }
   }
 

@@ -44,6 +44,7 @@ class DemoAgent:
         commands=["session.control"],
         options=["delay", "obey_interrupt", "silent"],
         questions_survive=True,
+        takes_recap=False,  # it acts on the words of a message
         controls=["stop_task"],
         forks=True,
         is_free=True,

@@ -39,7 +39,7 @@ class PydanticAgent:
             images=True,
             models=list(models),
             questions_survive=True,
-            reads_history=True,
+            takes_recap=False,
         )
 
     @property

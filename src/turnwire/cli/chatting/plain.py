@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from rich.text import Text
 
+from turnwire.cli.chatting.agent_command import chosen_agent
 from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.session import Left, Removed, Session
@@ -17,6 +18,7 @@ from turnwire.cli.live.view import View, open_view
 from turnwire.cli.live.visit import tell_open
 from turnwire.cli.remote import tell_when_gone
 from turnwire.client import ClientConversation
+from turnwire.core.error_codes import Refused
 
 __all__ = ["plain_chat"]
 
@@ -28,7 +30,7 @@ async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
     with open_view(as_json=False) as view:
         try:
             async with Session(there, view) as session:
-                code = await _turns(session, view)
+                code = await _turns(session, view, talk)
         except Left as left:
             if left.request is not None:
                 tell_open(view, home, there, left.request)
@@ -38,7 +40,7 @@ async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
     return code
 
 
-async def _turns(session: Session, view: View) -> int:
+async def _turns(session: Session, view: View, talk: ClientConversation) -> int:
     lines = _lines()
     code = 0
     turn_id = session.status.turn_id
@@ -51,6 +53,10 @@ async def _turns(session: Session, view: View) -> int:
                 return code
             if not words.strip():
                 continue
+            agent = chosen_agent(words)
+            if agent is not None:
+                code = await _set_agent(talk, agent, view)
+                continue
             try:
                 end = await session.say(words)
             except Removed as removed:
@@ -61,6 +67,16 @@ async def _turns(session: Session, view: View) -> int:
         step = next_step(end)
         view.note([*figures(end), *([Text(step)] if step else [])])
         code = 1 if end.is_error else 130 if end.interrupted else 0
+
+
+async def _set_agent(talk: ClientConversation, agent: str, view: View) -> int:
+    """Lets another agent speak. Returns the exit code."""
+    try:
+        await talk.set_agent(agent)
+    except Refused as refused:
+        view.note([Text(refused.message)])
+        return 2
+    return 0
 
 
 def _lines() -> asyncio.Queue[str | None]:

@@ -13,6 +13,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.text import Text
 
 from turnwire.background import BackgroundTasks
+from turnwire.cli.chatting.agent_command import chosen_agent
 from turnwire.cli.chatting.bar import bar_of
 from turnwire.cli.chatting.painter import ChatPainter
 from turnwire.cli.chatting.requests import Requests
@@ -103,8 +104,13 @@ class Room:
     # --- input of the person ------------------------------------------------------------------
 
     def entered(self, text: str) -> None:
-        """Sends a message. An empty line resumes a held queue, or reconnects at once if offline."""
-        if text.strip():
+        """Sends a message. An empty line resumes a held queue, or reconnects at once if offline.
+
+        `/agent NAME` lets another agent speak from the next turn on.
+        """
+        if (agent := chosen_agent(text)) is not None:
+            self._tasks.run(self._set_agent(agent))
+        elif text.strip():
             self.has_spoken = True
             self.unsent.append(text)
             self._tasks.run(self._send(text))
@@ -169,6 +175,11 @@ class Room:
         self.unsent.remove(text)  # after a cancellation it stays, and is reported at the end
         self._show_waiting()
 
+    async def _set_agent(self, agent: str) -> None:
+        await self._talk.set_agent(agent)
+        if self.status is not None and self.status.turn_id is not None:
+            self.note([Text(f"{plain(agent)} speaks from the next turn on.", "dim")])
+
     def _newest(self) -> QueueItem | None:
         """Returns the newest queued text message of this person that is not being taken back."""
         for item in reversed(self.status.queue if self.status is not None else []):
@@ -207,6 +218,7 @@ class Room:
                 if self.status is None or status.turn_id != self.status.turn_id:
                     self._since = asyncio.get_running_loop().time()
                 self.status = status
+                self._agent = plain(status.agent) if status.agent else self._agent
                 for item in status.queue:
                     if item.client_message_id in self._sent:
                         self._user = item.by or OWNER

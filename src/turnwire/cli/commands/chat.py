@@ -28,7 +28,11 @@ _HISTORY = 30  # entries of the log that are shown when a conversation is contin
     metavar="ID",
     help="Continue this conversation; the first characters of its id are enough.",
 )
-@click.option("--agent", metavar="NAME", help="The agent of a new conversation.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="The agent of a new conversation, or the one that takes over in --conversation.",
+)
 @where_options
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, conversation: str | None, agent: str | None) -> None:
@@ -38,11 +42,11 @@ def command(ctx: click.Context, *, home: Home, conversation: str | None, agent: 
     as they come. Esc stops the turn. Ctrl-D leaves the chat, and the turn goes on; come back with
     --conversation. If the server restarts, the chat reconnects and nothing is lost.
 
+    /agent NAME lets another agent speak from the next turn on. It is told what was said before.
+
     Without a terminal, each line of standard input is a message. The exit code is that of
     `turnwire run` for the last turn.
     """
-    if conversation is not None and agent is not None:
-        raise click.UsageError("A conversation keeps its agent. Leave out --agent.")
     ctx.exit(run_async(_chat(home, conversation, agent)))
 
 
@@ -54,6 +58,8 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
         name, head = await client.create(agent), 0
     else:
         name, head = await place_of(home, conversation)
+        if agent is not None:
+            await client.request("PATCH", f"/api/conversations/{name}", {"agent": agent})
     if not can_type():
         from turnwire.cli.chatting.plain import plain_chat
 

@@ -58,6 +58,7 @@ def command(
     """Run one turn of an agent, and show it as it happens.
 
     Without PROMPT the command asks for one, or reads standard input if that is not a terminal.
+    With --conversation, --agent lets another agent take over: it is told what was said before.
     Questions and permissions are asked as they come. Ctrl-C stops the turn, a second Ctrl-C leaves at
     once, Ctrl-D leaves a question open.
 
@@ -83,15 +84,17 @@ async def _run(
 
     place = directory(cwd)
     async with home.store(create=conversation is None) as store:
-        row = None if conversation is None else await _existing(store, conversation, agent, home)
+        row = None if conversation is None else await find(store, conversation, home)
+        others: dict[str, Agent] = {}
         if row is not None:
             name, why = row.agent, None
             partner = known_agent(name, *([agent] if agent else []))
+            others = _others(row, agent)
         else:
             name, partner, why = _whom(agent)
         begun = new_id()
         try:
-            async with open_engine(store, name, partner) as engine:
+            async with open_engine(store, name, partner, others) as engine:
                 with open_view(as_json=as_json) as view:
                     if why is not None:
                         _tell_stand_in(view, f"This is the {name} agent. {why}")
@@ -102,6 +105,8 @@ async def _run(
                     else:
                         talk = await engine.open(row.conversation_id)
                         status = await take_over(talk, home)
+                        for other in others:
+                            await talk.set_agent(other)
                         is_busy = status.turn_id is not None
                         words = None if is_busy and prompt is None else await _words(view, prompt)
                     here = Here(engine, talk)
@@ -124,17 +129,12 @@ async def _forget_if_empty(store: Store, conversation_id: str) -> None:
         await store.delete(conversation_id)
 
 
-async def _existing(
-    store: Store, conversation: str, agent: str | None, home: Home
-) -> ConversationRow:
-    row = await find(store, conversation, home)
-    wanted = row.agent if agent in (None, row.agent) else _whom(agent)[0]
-    if wanted != row.agent:
-        raise TurnwireError(
-            f"this conversation is with {row.agent}. To talk to {wanted}, start another: "
-            f"{home.command('run', '--agent', str(agent))}"
-        )
-    return row
+def _others(row: ConversationRow, agent: str | None) -> dict[str, Agent]:
+    """Returns the agent that is to take the conversation over, by its name, if it is another."""
+    if agent in (None, row.agent):
+        return {}
+    name, partner, _ = _whom(agent)
+    return {} if name == row.agent else {name: partner}
 
 
 def _whom(agent: str | None) -> tuple[str, Agent, str | None]:

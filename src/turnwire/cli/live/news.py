@@ -26,6 +26,10 @@ def in_words(subtype: str, data: Mapping[str, Any]) -> tuple[str, Any] | None:
             return (str(said), None) if said else None
         case "session_lost":
             return "The agent starts a new session", data.get("message")
+        case "agent":
+            return f"{data.get('agent')} speaks from here on", None
+        case "agent_refused":
+            return f"{data.get('agent')} could not take over", data.get("message")
         case "choice_refused":
             return "The agent keeps its setting", data.get("message")
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,14 @@ def known_agent(name: str, *given: str) -> Agent:
 
 
 @asynccontextmanager
-async def open_engine(store: Store, name: str, agent: Agent) -> AsyncIterator[Engine]:
-    """Opens an engine with one agent. Stops everything that it started at the end."""
-    engine = Engine(store, {name: agent})
+async def open_engine(
+    store: Store, name: str, agent: Agent, others: Mapping[str, Agent] | None = None
+) -> AsyncIterator[Engine]:
+    """Opens an engine with one agent, and others that may take over.
+
+    Stops everything that it started at the end.
+    """
+    engine = Engine(store, {name: agent, **(others or {})})
     try:
         yield engine
     finally:

@@ -207,15 +207,7 @@ class Recovered(_Input, frozen=True, kw_only=True):
 
 
 Asked: TypeAlias = (
-    Said
-    | ChangedQueue
-    | Answered
-    | Decided
-    | Interrupted
-    | Renamed
-    | Chose
-    | ChoseAgent
-    | Controls
+    Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose | ChoseAgent | Controls
 )
 Input: TypeAlias = (
     Asked

@@ -227,7 +227,9 @@ class TurnStart(_Payload, frozen=True):
 class SystemNews(_Payload, frozen=True):
     """An event about the session."""
 
-    subtype: str  # from the agent: `init`, `status`, ...; from the server: `agent`, `plan`, `rewind`
+    subtype: (
+        str  # from the agent: `init`, `status`, ...; from the server: `agent`, `plan`, `rewind`
+    )
     message_sequence: int | None = None  # absent: the event is not stored
     text: str | None = None  # a text for people
     data: Any = None  # the agent's message

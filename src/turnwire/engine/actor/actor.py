@@ -689,8 +689,8 @@ class Actor:
     async def recap(self) -> str | None:
         """Returns what was said before the turn and the agent does not know. None: nothing."""
         handover, turn = self.state.handover, self.state.turn
-        reads = self._agent.capabilities.reads_history
-        if handover is None or handover.heard is None or reads or turn is None:
+        takes = self._agent.capabilities.takes_recap
+        if handover is None or handover.heard is None or not takes or turn is None:
             return None
         after = handover.heard
         entries = await self._with_retries(lambda: self._log_after(after))

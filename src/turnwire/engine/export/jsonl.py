@@ -111,7 +111,8 @@ def read_line(raw: bytes) -> Line:
 
 def head_of(row: ConversationRow) -> HeadLine:
     """Returns the first line of a conversation."""
-    state = row.state
+    state, handover = row.state, row.state.handover
+    is_first = handover is None or handover.first == row.agent  # whose options these are
     return HeadLine(
         VERSION,
         row.conversation_id,
@@ -123,7 +124,7 @@ def head_of(row: ConversationRow) -> HeadLine:
         row.cwd,
         state.model,
         state.permission_mode,
-        row.options,
+        row.options if is_first else {},
         msgspec.to_builtins(state.options),
         state.totals,
         state.max_thinking_tokens,

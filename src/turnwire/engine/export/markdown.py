@@ -57,7 +57,11 @@ def _parts(view: View, agent: str) -> Iterator[str]:
     ends = {turn.turn_id: turn.end for turn in view.turns}
     last = {message.turn_id: message for message in view.messages}  # the last message of each turn
     speaker = ""
+    changes = [change for message in view.messages if (change := _handover(message))]
+    agent = changes[0][0] if changes else agent
     for message in view.messages:
+        change = _handover(message)
+        agent = change[1] if change else agent
         name = "You" if message.role == "user" else agent
         if message.role != "system" and name != speaker:
             speaker = name
@@ -69,6 +73,15 @@ def _parts(view: View, agent: str) -> Iterator[str]:
     if view.plan:
         yield "## Plan"
         yield "\n".join(_step(item) for item in view.plan)
+
+
+def _handover(message: MessageView) -> tuple[str, str] | None:
+    """Returns the agents before and after a handover. Returns None for any other message."""
+    match message.blocks:
+        case [EventView(subtype="agent", data={"agent": str(agent), "from": str(before)})]:
+            return before, agent
+        case _:
+            return None
 
 
 def _message(message: MessageView) -> Iterator[str]:

@@ -44,9 +44,7 @@ from turnwire.stores.words import indexed, text_of
 
 __all__ = ["ADD_AUDIT", "ADD_BLOB_USE", "ADD_ENTRY", "CommitJob", "opened"]
 
-_Other: TypeAlias = (
-    BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
-)
+_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
 
 # The statement that moves the head also checks the fence, the owner and the entry numbers.
 _MOVE = """

@@ -125,7 +125,10 @@ class AnswerCheck:
         if waiting is None:
             return
         command, own_id = waiting.command, answer.client_message_id
-        if name not in info.capabilities.commands:
+        offered = info.capabilities
+        # The offer is that of the agent that spoke when the connection began.
+        is_current = log.state.agent in (None, offered.agent)
+        if is_current and name not in offered.commands:
             self._say("not_offered", _named(command))
         if waiting.size > info.limits.max_frame_bytes:
             self._say("too_large", f"{_named(command)}: {waiting.size} bytes")

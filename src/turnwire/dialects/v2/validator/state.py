@@ -49,7 +49,7 @@ class StateCheck:
         self._thinks: int | None = None  # tokens
         self._totals = Totals()  # the expected totals, which must not shrink
         self._title: str | None = None
-        self._agent: str | None = None  # the agent that speaks
+        self.agent: str | None = None  # the agent that speaks, if another one has spoken
 
     def connected(self) -> None:
         """Starts a connection, which will get the state."""
@@ -112,7 +112,7 @@ class StateCheck:
             case f.SessionSystemEvent(payload=news):
                 self._changeable |= _changeable(news)
                 if news.subtype == "agent" and isinstance(news.data, dict):
-                    self._agent = news.data.get("agent")
+                    self.agent = news.data.get("agent")
             case f.AssistantToolResult(payload=result) if _is_ours(result):
                 self._spoke = None  # an agent has ended: another may have to start
             case _ if self._is_a_word(frame):
@@ -193,7 +193,7 @@ class StateCheck:
         if status.state != "waiting_input":
             self._spoke = self._spoke or status.state == "streaming"
         self._model, self._mode = status.model, status.permission_mode
-        self._agent = status.agent
+        self.agent = status.agent
         self._thinks = status.max_thinking_tokens
         self._totals = status.totals or self._totals
         self._title = self._title if status.title is None else status.title
@@ -278,8 +278,8 @@ class StateCheck:
         return None
 
     def _choice_fault(self, status: Status, *, exact: bool) -> str | None:
-        if status.agent != self._agent:
-            return f"agent is {status.agent}, not {self._agent}"
+        if status.agent != self.agent:
+            return f"agent is {status.agent}, not {self.agent}"
         may_be = {"model", f"model={status.model}"}
         if status.model != self._model and not may_be & self._changeable:
             return f"model is {status.model}, not {self._model}"

@@ -1,0 +1,47 @@
+// The agent that speaks, and the others that may take the conversation over.
+import { useTurnwire } from "@turnwire/client/react";
+import { useEffect, useState } from "react";
+import { useWords } from "../app/language";
+
+interface Props {
+  /** The agent that speaks now. */
+  current: string;
+  /** The agent that was chosen for the next turn. */
+  next: string | null | undefined;
+  choose: (agent: string) => void;
+}
+
+/** Offers the agents that are ready. An agent that is not ready is left out: it would be refused. */
+export function AgentChoice({ current, next, choose }: Props) {
+  const words = useWords();
+  const client = useTurnwire();
+  const [ready, setReady] = useState<string[]>([]);
+  useEffect(() => {
+    let isGone = false;
+    void client
+      .request<{ agents: { name: string; ready: boolean }[] }>("GET", "/api/agents")
+      .then(({ agents }) => {
+        if (!isGone) setReady(agents.filter((each) => each.ready).map(({ name }) => name));
+      })
+      .catch(() => undefined); // the choice stays hidden; the connection tells what is wrong
+    return () => {
+      isGone = true;
+    };
+  }, [client]);
+  const names = [...new Set([current, ...(next ? [next] : []), ...ready])];
+  if (names.length < 2) return null;
+  return (
+    <select
+      aria-label={words.handover.label}
+      title={words.handover.label}
+      value={next ?? current}
+      onChange={(event) => choose(event.target.value)}
+    >
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name === next ? words.handover.next(name) : name}
+        </option>
+      ))}
+    </select>
+  );
+}
