@@ -68,7 +68,7 @@ def over_http(url: str) -> FunctionModel:
 
     async def chat(messages: list[ai.ModelMessage], _: Any) -> AsyncIterator[str]:
         sent = [
-            {"role": role_of(part), "content": str(part.content)}  # type: ignore[union-attr]
+            {"role": role_of(part), "content": str(part.content)}
             for message in messages
             for part in message.parts
             if role_of(part)

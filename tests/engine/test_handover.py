@@ -19,7 +19,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
-from turnwire.ports import SessionStart
+from turnwire.ports import Agent, SessionStart
 from turnwire.stores.open_store import open_store
 from turnwire.stores.sqlite.fsck import check
 
@@ -60,7 +60,7 @@ async def agents_on(path: Path) -> AsyncIterator[Three]:
     store = await open_store(path)
     ann, bob = Noted("ann"), Noted("bob")
     try:
-        agents = {"ann": ann, "bob": bob, "scripted": ScriptedAgent()}
+        agents: dict[str, Agent] = {"ann": ann, "bob": bob, "scripted": ScriptedAgent()}
         async with Engine(store, agents) as engine:
             yield Three(engine, ann, bob)
     finally:

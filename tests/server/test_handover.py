@@ -34,7 +34,7 @@ def agents() -> dict[str, Any]:
 def is_news_of(agent: str) -> Any:
     def that(frame: dict[str, Any]) -> bool:
         payload = frame["payload"]
-        return payload["subtype"] == "agent" and payload["data"]["agent"] == agent
+        return bool(payload["subtype"] == "agent" and payload["data"]["agent"] == agent)
 
     return that
 
@@ -71,9 +71,8 @@ def test_every_tab_sees_who_speaks_and_a_new_connection_gets_its_capabilities(
         async with server.client(name) as late:
             assert late.frames[0]["payload"]["capabilities"]["agent"] == "echo"
             view = late.view()
-            said = [
-                block.text for m in view.messages for block in m.blocks if m.role == "assistant"
-            ]
+            answers = [m for m in view.messages if m.role == "assistant"]
+            said = [str(getattr(block, "text", "")) for m in answers for block in m.blocks]
             assert said[-1].endswith("at last what was said?")
             assert int(said[-1].split()[0]) > 3, "it was told what was said before"
 
@@ -169,7 +168,7 @@ def test_the_python_client_hands_over_and_asks_the_new_agent(tmp_path: Path) -> 
     play(tmp_path, scene, agents=agents(), agent="demo")
 
 
-AGENTS = {
+AGENTS: dict[str, Any] = {
     "TURNWIRE_AGENTS": "tests.server.helpers.quick_demo:make,replay",
     "TURNWIRE_AGENT": "demo",
     "TURNWIRE_LEASE": "2",
@@ -190,13 +189,15 @@ async def ends_with_replay(server: Process, name: str) -> None:
 
 @pytest.mark.parametrize("point", CRASHES)
 def test_a_server_that_dies_around_the_change_leaves_it_chosen(tmp_path: Path, point: str) -> None:
+    crash: dict[str, Any] = {VARIABLE: point}
+
     async def scene() -> None:
         with process(tmp_path, **AGENTS) as server:
             name = await server.begin()
             async with server.client(name) as client:
                 await client.say("hello", "m-1")
                 await client.end_of(1)
-        with process(tmp_path, **AGENTS, **{VARIABLE: point}) as server:
+        with process(tmp_path, **AGENTS, **crash) as server:
             async with server.client(name) as client:
                 await client.send("session.set_agent", "a-1", agent="replay")
                 await client.until_closed()
