@@ -70,6 +70,8 @@ class Person:
         payload = dict(frame.get("payload") or {})
         if "request_id" in payload:
             payload["request_id"] = self._open_request()
+        if "agent" in payload:
+            payload["agent"] = "demo"
         if isinstance(payload.get("content"), list):
             payload["content"] = [c for c in payload["content"] if c["type"] == "text"]
         for name in ("queue_id", "before"):
@@ -153,6 +155,7 @@ def test_a_drop_at_every_frame_of_every_transcript(tmp_path: Path, transcripts: 
     gates.mkdir()
     settings: dict[str, Any] = {
         "TURNWIRE_AGENT": AGENT,
+        "TURNWIRE_AGENTS": f"{AGENT},demo",
         "TURNWIRE_MAX_QUEUE": "2",
         GATES: str(gates),
     }

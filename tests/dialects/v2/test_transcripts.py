@@ -34,6 +34,7 @@ NAMES = [
     "10_foreign_epoch_and_reset",
     "11_subagent_and_background_task",
     "12_unprompted_turn",
+    "13_another_agent",
 ]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "protocol" / "v2.md"
 

@@ -30,7 +30,7 @@ Frame = dict[str, Any]
 TRANSCRIPTS = sorted(path.stem for path in (FIXTURES / "v2").glob("*.jsonl"))
 GATES = "GOLDEN_GATES"  # the directory in which the files are
 _PLAYED = ("assistant.", "conversation.interrupted", "session.system_event", "turn.started")
-_NOT_THE_AGENTS = ("model", "rewind")
+_NOT_THE_AGENTS = ("agent", "model", "rewind")
 _BY_THE_ENGINE = ("expired", "cancelled")
 
 

@@ -1064,7 +1064,6 @@ export interface Status {
 
 /** An event about the session. */
 export interface SystemNews {
-  /** from the agent: `init`, `status`, ...; from the server: `agent`, `plan`, `rewind` */
   subtype: string;
   /** that sub-agent's id */
   agent_id?: string;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnwire.core.conversation import agent, controlling, handover, losing, people, queue
+from turnwire.core.conversation import agent, another_agent, controlling, losing, people, queue
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
@@ -36,7 +36,7 @@ def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
     draft = Draft(c, happened.at)
     _HANDLERS[type(happened)](draft, happened)
     if not (isinstance(happened, i.Recovered) and happened.stopping):
-        handover.begin(draft, happened)
+        another_agent.begin(draft, happened)
         draft.begin_next()
     has_new_title = draft.title != c.title
     return draft.done(is_news=is_news(happened, draft.writes, has_new_title=has_new_title))
@@ -132,12 +132,12 @@ _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
     i.Interrupted: people.interrupted,
     i.Renamed: people.renamed,
     i.Chose: people.chose,
-    i.ChoseAgent: handover.chose_agent,
+    i.ChoseAgent: another_agent.chose_agent,
     i.Controls: controlling.controls,
     i.Controlled: controlling.controlled,
     i.AgentSaid: agent.agent_said,
     i.AgentLost: losing.agent_lost,
-    i.HandedOver: handover.handed_over,
+    i.HandedOver: another_agent.handed_over,
     i.DeadlinePassed: _deadline_passed,
     i.StopOverdue: _stop_overdue,
     i.Left: _left,
