@@ -33,9 +33,10 @@ from tests.prove.helpers.day_store import (
     OF_THE_EXPELLED,
     address_in,
     holds_lock,
+    open_rows,
     points_of,
 )
-from tests.prove.helpers.journal import Began, Journal, Killed, Resumed, read
+from tests.prove.helpers.journal import Began, Journal, Killed, Opened, Resumed, read
 from tests.prove.helpers.node_place import CUT_BUS, CUT_STORE, FAILED, NAMES
 from tests.prove.sweep import (
     LONGEST,
@@ -51,6 +52,7 @@ from tests.prove.sweep import (
     store_of,
 )
 from turnwire.crash_points import EXIT_CODE
+from turnwire.engine.ownership.owners import process_of
 
 if TYPE_CHECKING:
     from tests.prove.helpers.databases import Databases
@@ -61,7 +63,9 @@ _TIMED = ("kill", "stop", "bus", "store", "rest")
 _HARMLESS = ("stop", "bus", "store", "rest")
 _SUSPENDED = LEASE * 2.0  # seconds: the lease, and half of it until another node takes over
 _SPLIT = 0.02
+MOST = 20.0  # seconds until an agent is opened, or a conversation is taken over, on a busy machine
 AWAY = f"+rest:{LEASE * 2:g}"
+OWNS = "step_written"  # a node that dies here owns a conversation, and others take it over
 
 
 def is_deadly(fault: str) -> bool:
@@ -129,6 +133,7 @@ def _trouble(
             case "kill":
                 process.kill()
             case "stop":
+                _await_agent(process, folder)
                 _suspend(process, folder, journal)
             case _:
                 process.send_signal(CUT_BUS if kind == "bus" else CUT_STORE)
@@ -144,8 +149,21 @@ def _has_begun(process: subprocess.Popen[bytes], folder: Path) -> bool:
     return any(isinstance(line, Began) and line.pid == process.pid for line in lines)
 
 
+def _await_agent(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Waits until a process has opened an agent, so that it owns a conversation with work in it."""
+    deadline = time.monotonic() + MOST
+    while process.poll() is None and time.monotonic() < deadline:
+        lines = read(folder / "journal")
+        if any(isinstance(line, Opened) and line.server == process.pid for line in lines):
+            break
+        time.sleep(_SPLIT)
+
+
 def _suspend(process: subprocess.Popen[bytes], folder: Path, journal: Journal) -> None:
-    """Suspends a process for longer than its lease; not in the middle of a write, which would hold a lock."""
+    """Suspends a process for longer than its lease, and until another one takes over, if it has work.
+
+    Not in the middle of a write, which would hold a lock.
+    """
     deadline = time.monotonic() + LONGEST
     while process.poll() is None and time.monotonic() < deadline:
         process.send_signal(signal.SIGSTOP)
@@ -154,8 +172,22 @@ def _suspend(process: subprocess.Popen[bytes], folder: Path, journal: Journal) -
         process.send_signal(signal.SIGCONT)
         time.sleep(_SPLIT)
     time.sleep(_SUSPENDED)
+    deadline = time.monotonic() + MOST
+    while _is_a_node(process, folder) and time.monotonic() < deadline:
+        time.sleep(_SPLIT)
     process.send_signal(signal.SIGCONT)
     journal.write(Resumed(pid=process.pid))
+
+
+def _is_a_node(process: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Returns whether a process owns conversations, and was not expelled."""
+    rows = open_rows(address_in(folder))
+    try:
+        owners = rows.read("SELECT n.owner FROM nodes AS n JOIN conversations AS c USING (owner)")
+    finally:
+        rows.close()
+    found = [process_of(owner) for (owner,) in owners]
+    return any(each is not None and each.pid == process.pid for each in found)
 
 
 def _is_writing(folder: Path) -> bool:
@@ -168,7 +200,8 @@ def _is_writing(folder: Path) -> bool:
 def plans(nodes: int, each: int, databases: Databases | None) -> list[Plan]:
     """Every point of the first two nodes in some places, while the others go on."""
     found: list[Plan] = []
-    for name, passed in counts(nodes, databases).items():
+    counted = counts(nodes, databases)
+    for name, passed in counted.items():
         found += [
             # Every other time it is back before the others have taken over.
             _plan(f"{name}@{point}:{number}{'' if turn % 2 else AWAY}", nodes)
@@ -178,9 +211,10 @@ def plans(nodes: int, each: int, databases: Databases | None) -> list[Plan]:
         ]
         other = NAMES[1 - NAMES.index(name)]
         found += [
-            _plan(f"{other}@kill:{2 + number}{AWAY}", nodes, f"{name}@{point}:1")
+            _plan(f"{other}@{OWNS}:{number}{AWAY}", nodes, f"{name}@{point}:1")
             for point in OF_SURVIVORS
-            for number in range(max(1, each // 2))
+            # In the first half of the day, so that people here want something of it.
+            for number in places(counted[other][OWNS] // 2, max(1, each // 2))
         ]
         found += [_plan(f"{name}@{point}:1+stop:0.5", nodes) for point in OF_THE_EXPELLED]
     return found

@@ -380,6 +380,7 @@ def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
     began = time.monotonic()
     known = len(points_of(store_of(databases), nodes=options.nodes > 1))
     points, wanted = 0, options.kills
+    planned: list[Plan] = []
     if options.nodes > 1:
         from tests.prove import several_nodes
 
@@ -387,7 +388,6 @@ def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
             days = several_nodes.soak(options.nodes, options.minutes, options.seed, databases)
         else:
             planned = several_nodes.plans(options.nodes, options.each, databases)
-            points = several_nodes.points_in(planned)
             wanted = sum(plan.deaths_wanted for plan in planned)
             at_once = options.at_once or max(1, AT_ONCE // options.nodes)
             days = all_runs(planned, at_once * (os.cpu_count() or 1), databases)
@@ -413,7 +413,16 @@ def sweep(options: argparse.Namespace, databases: Databases | None) -> int:
                 wrong.append((finished.name, violation))
                 said = f"{finished.name}: {violation.invariant}: {violation.message}"
                 print(f"\r{said}", file=sys.stderr)
+            if not finished.reached:
+                said = f"{finished.name}: over after {finished.deaths} deaths"
+                print(f"\r{said}", file=sys.stderr, flush=True)
             _progress(len(done), deaths, wanted, len(wrong))
+    if options.nodes > 1 and planned:
+        from tests.prove.several_nodes import points_in
+
+        # A day on several nodes may be over before its last fault.
+        reached = {each.name for each in done if each.reached}
+        points = points_in([each for each in planned if each.name in reached])
     result = {
         "points": points,
         "points_known": known,

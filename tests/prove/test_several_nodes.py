@@ -11,14 +11,14 @@ import pytest
 
 from tests.prove.helpers.databases import Databases
 from tests.prove.helpers.day_store import points_of
-from tests.prove.several_nodes import AWAY, is_deadly, points_in
+from tests.prove.several_nodes import AWAY, OWNS, is_deadly, points_in
 from tests.prove.sweep import Plan, Restarts, all_runs, run
 
 BETWEEN = sorted({*points_of("sqlite", nodes=True)} - {*points_of("sqlite")})
 # These need a fault before: another node dies, or this one is suspended.
 OWN = {
-    "takes_over": f"b@kill:2{AWAY} a@takes_over:1",
-    "took_over": f"b@kill:2{AWAY} a@took_over:1",
+    "takes_over": f"b@{OWNS}:10{AWAY} a@takes_over:1",
+    "took_over": f"b@{OWNS}:10{AWAY} a@took_over:1",
     "expelled": "a@expelled:1+stop:0.5",
 }
 GROUPS = [BETWEEN[first::5] for first in range(5)]  # a few at once: they wait most of the time

@@ -18,9 +18,13 @@ from turnwire.client.conversation import ClientConversation
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
 
-# A short lease, and a short patience with the database.
+# A short lease, and a short patience with the database. A silent connection is given up sooner, too.
 FIRST = """
 import functools
+from turnwire.stores.postgres import connection, reader
+connection.ANSWER_SECONDS = 2.0
+for module in (connection, reader):
+    module.CONNECT_SECONDS, module.COMMAND_SECONDS = 3.0, 4.0
 from turnwire.server import service
 from turnwire.stores import open_store as opening
 service.EngineSettings = functools.partial(service.EngineSettings, lease=4.0, recheck=0.1)
@@ -57,8 +61,8 @@ async def insist(talk: ClientConversation, text: str, own_id: str) -> None:
 
 async def until(happened: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not await happened():
-            pass  # each look is a request
+        while not await happened():  # noqa: ASYNC110 - another process does it
+            await asyncio.sleep(0.1)  # each look is a request, and their rate is limited
 
 
 async def until_growing(talk: ClientConversation) -> None:
