@@ -643,6 +643,21 @@ def test_a_block_that_became_an_entry_stops_growing() -> None:
     assert pieces_in(tell(channel, agent.says("late"))) == []
 
 
+def test_a_block_grows_for_followers_until_its_end_is_published() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    channel.publish(RUNNING, tell(channel, agent.begins(), agent.text(), agent.says("one")))
+    assert channel.is_growing
+    known = structs.replace(a_message("one"), meta=meta_of("talk:2", message_id="m", index=0))
+    end = channel.step(RUNNING, RUNNING, [e.AddEntry(1, known, 2, SECOND)], NOW)
+    end += tell(channel, agent.ends())
+    assert not channel.growing.is_growing
+    assert channel.is_growing, (
+        "it is not committed: the owner may die, and followers have the piece"
+    )
+    channel.publish(RUNNING, end)
+    assert not channel.is_growing
+
+
 def test_an_entry_without_a_block_does_not_change_growing_blocks() -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.text(), agent.says("one"))

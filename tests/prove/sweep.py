@@ -293,8 +293,12 @@ def all_runs(
 ) -> Iterator[Run]:
     """Runs several days at once, and yields them as they end."""
     with ThreadPoolExecutor(workers or AT_ONCE * (os.cpu_count() or 1)) as pool:
-        for done in as_completed([pool.submit(run, plan, databases) for plan in wanted]):
-            yield done.result()
+        try:
+            for done in as_completed([pool.submit(run, plan, databases) for plan in wanted]):
+                yield done.result()
+        except BaseException:  # the rest would run for nothing
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def all_kills(

@@ -1,8 +1,8 @@
-"""Two engines on one store, which reach each other over a bus of this process."""
+"""Several engines on one store, which reach each other over a bus of this process."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -35,22 +35,35 @@ async def two_engines(
     agent: Callable[[], Agent] | None = None,
 ) -> AsyncIterator[Two]:
     """Runs two engines on a real file. `agent` makes the agent `demo` of each, if there is one."""
+    chosen = buses or _local_buses(2)
+    async with engines(path, chosen, settings=settings, clock=clock, agent=agent) as (a, b):
+        yield Two(a[0], b[0], (a[1], b[1]))
+
+
+def _local_buses(count: int) -> list[Bus]:
     network = LocalNetwork()
-    agents = ScriptedAgent(), ScriptedAgent()
+    return [LocalBus(network) for _ in range(count)]
+
+
+@asynccontextmanager
+async def engines(
+    path: Path,
+    buses: Sequence[Bus],
+    *,
+    settings: EngineSettings = SETTINGS,
+    clock: Clock | None = None,
+    agent: Callable[[], Agent] | None = None,
+) -> AsyncIterator[list[tuple[Engine, ScriptedAgent]]]:
+    """Runs an engine for each bus, each with a scripted agent."""
     async with AsyncExitStack() as stack:
-        engines = []
-        for scripted, bus in zip(agents, buses or (None, None), strict=True):
+        made = []
+        for bus in buses:
+            scripted = ScriptedAgent()
             known: dict[str, Agent] = {"scripted": scripted}
             if agent is not None:
                 known["demo"] = agent()
             store = await SqliteStore.open(path)
             stack.push_async_callback(store.close)
-            engine = Engine(
-                store,
-                known,
-                bus=bus or LocalBus(network),
-                settings=settings,
-                clock=clock,
-            )
-            engines.append(await stack.enter_async_context(engine))
-        yield Two(engines[0], engines[1], agents)
+            engine = Engine(store, known, bus=bus, settings=settings, clock=clock)
+            made.append((await stack.enter_async_context(engine), scripted))
+        yield made

@@ -127,8 +127,8 @@ class DatabaseRows:
                 await asyncio.sleep(0.02)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._run(self._connection.close())
+        if self._connection is not None:  # not in order: the server may be restarted at this moment
+            self._loop.call_soon_threadsafe(self._connection.terminate)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

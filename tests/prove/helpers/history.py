@@ -150,7 +150,7 @@ class History:
         """Returns the number of each server by its pid."""
         return {line.pid: number for number, line in enumerate(self.of(j.Began))}
 
-    @property
+    @cached_property
     def has_nodes(self) -> bool:
         """Returns whether several servers ran at once."""
         return any(line.node for line in self.of(j.Began))

@@ -146,6 +146,7 @@ class Channel:
         self.growing = Growing()
         self.remote: Remote | None = None  # set while another node sends what happens
         self.is_stale = False  # followers may have seen another status than that of `state`
+        self._has_shown_growth = False  # at the last publish, a block or message was unfinished
         self._seen = (state, status_of(state))
         self._projections: dict[str, _Projection] = {}  # by protocol, while it has followers
         self._published = asyncio.Event()  # set while nothing waits to be published
@@ -161,6 +162,14 @@ class Channel:
     def is_followed(self) -> bool:
         """Whether the channel has followers."""
         return bool(self._projections)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether followers may have seen a message or a block that is unfinished for them.
+
+        `growing` may be further: the end of a block is fed to it before it is committed.
+        """
+        return self._has_shown_growth or self.growing.is_growing
 
     @property
     def protocols(self) -> set[str]:
@@ -284,6 +293,7 @@ class Channel:
 
     def publish(self, state: Conversation, happened: Sequence[h.Happening]) -> None:
         """Publishes what has led to this state, in each protocol."""
+        self._has_shown_growth = self.growing.is_growing
         self._tell(state, lambda _, projector: projector.project(happened))
 
     def catch_up(

@@ -136,7 +136,7 @@ class _Relay:
 
     def _position(self, channel: Channel) -> m.Position:
         state = channel.state
-        return m.Position(state.head, state.last_turn_id, channel.growing.is_growing)
+        return m.Position(state.head, state.last_turn_id, channel.is_growing)
 
     def finish(self) -> None:
         """Tells the other node that nothing more comes."""
