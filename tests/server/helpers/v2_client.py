@@ -107,7 +107,13 @@ class Client(Reader):
         return await self.until("session.state", lambda frame: frame["payload"]["state"] == state)
 
     async def end_of(self, turn_id: int) -> Frame:
-        return await self.until("assistant.complete", lambda frame: frame["turn_id"] == turn_id)
+        """The end of a turn, live or replayed: a follower that was late gets it from the log."""
+
+        def is_end(frame: Frame) -> bool:
+            return bool(frame["type"] == "assistant.complete" and frame["turn_id"] == turn_id)
+
+        end = await self.find(lambda frame: is_end(frame) or is_end(_replayed(frame)))
+        return end if is_end(end) else _replayed(end)
 
     async def answer(self, own_id: str) -> Frame:
         """The one ack or error for a frame."""
@@ -143,3 +149,9 @@ class Client(Reader):
             if v.code not in but
         ]
         assert not broken, broken
+
+
+def _replayed(frame: Frame) -> Frame:
+    """Returns the frame inside of a replayed one; others as they are."""
+    inner: Frame = frame["payload"]["event"] if frame["type"] == "message.replay" else frame
+    return inner

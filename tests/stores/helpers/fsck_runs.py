@@ -88,5 +88,6 @@ def repair(place: Place) -> Report:
         assert not broken, (name, broken)
         numbers = [stored.sequence for stored in entries_of(place, name)]
         assert numbers == list(range(1, len(numbers) + 1))
-    assert not look(place).findings
+    at_last = look(place).findings
+    assert not at_last, at_last
     return repaired
