@@ -25,6 +25,7 @@ from turnwire.core.message import BlobRef, ImagePart, ImagePayload, TextPart, Te
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.frames import AssistantComplete, AssistantRequestInput, UnknownFrame
 from turnwire.engine.export.jsonl import HeadLine, lines_of
+from turnwire.engine.export.tool_markdown import block_markdown
 from turnwire.ports import AgentCapabilities, NewConversation
 from turnwire.stores.sqlite import SqliteStore
 
@@ -520,9 +521,38 @@ def test_a_markdown_export_has_all_content(talked: str, tell: Tell) -> None:
     page = tell("export", talked, "--to", "markdown").stdout
     assert page.startswith("# think tool subagent plan\n")
     assert "## You\n\nthink tool subagent plan\n" in page
-    assert "**Bash**: List the files\n\n```json\n" in page
+    assert "**Bash**: List the files\n\n```sh\n" in page
     assert "> There are 48 words in notes.txt.\n" in page
     assert "- [x] See that it works\n" in page
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (
+            {"type": "todo_list", "items": [{"content": "Look", "status": "completed"}]},
+            ["**plan**", "- [x] Look"],
+        ),
+        ({"type": "web_search", "query": "soup  recipe"}, ["**web search**: soup recipe"]),
+        (
+            {"type": "command_execution", "command": "ls", "output": "a\n"},
+            ["**command**", "```sh\nls\n```", "```\na\n```"],
+        ),
+        (
+            {"type": "file_change", "changes": [{"path": "/a", "kind": "add", "diff": "+x\n"}]},
+            ["**file change**", "`/a` (add)", "```diff\n+x\n```"],
+        ),
+        (
+            {"type": "mcp_tool_call", "server": "colours", "tool_name": "pick", "arguments": {}},
+            ["**colours: pick**", "```json\n{}\n```"],
+        ),
+        ({"type": "new"}, ['```json\n{\n  "type": "new"\n}\n```']),
+    ],
+)
+def test_each_kind_of_block_looks_like_what_it_is_in_a_document(
+    block: dict[str, Any], said: list[str]
+) -> None:
+    assert list(block_markdown(block)) == said
 
 
 def test_the_options_of_a_question_keep_their_lines_in_the_document(tell: Tell) -> None:

@@ -136,6 +136,8 @@ def test_a_rule_is_described_in_few_words() -> None:
     rules = [{"toolName": "Bash", "ruleContent": "ls"}, {"toolName": "Read"}, {"x": 1}]
     suggestions = [{"rules": rules}, {"type": "setMode", "mode": "acceptEdits"}, {"y": 2}]
     assert rules_of(suggestions) == 'Bash(ls), Read, {"x":1}, mode acceptEdits, {"y":2}'
+    own = {"optionId": "ever", "name": "Always delete", "kind": "allow_always"}
+    assert rules_of([own]) == "Always delete", "the agent's own words"
     placed = [
         {"rules": rules[:2], "destination": "session"},
         {"type": "setMode", "mode": "plan", "destination": "session"},

@@ -35,10 +35,19 @@ export class Server extends ServerProcess {
   }
 
   /** Starts a server with the real Claude Code, and a scripted model in its own process. */
-  static async withClaude(script: "talk" | "agent_panel" | "permissions"): Promise<Server> {
+  static withClaude(script: "talk" | "agent_panel" | "permissions"): Promise<Server> {
+    return Server.#withModel("claude", script);
+  }
+
+  /** Starts a server with the real Codex and a scripted model, and with a scripted agent of ACP. */
+  static withCodex(): Promise<Server> {
+    return Server.#withModel("codex");
+  }
+
+  static async #withModel(agent: "claude" | "codex", ...script: string[]): Promise<Server> {
     const environment: Record<string, string> = {};
-    const server = new Server({ agent: "claude", environment });
-    const args = [`${HELPERS}/claude.py`, server.workDir, script];
+    const server = new Server({ agent, environment });
+    const args = [`${HELPERS}/${agent}.py`, server.workDir, ...script];
     const model = spawn(`${BIN}python`, args, { stdio: ["ignore", "pipe", "inherit"] });
     server.model = model;
     for await (const line of createInterface({ input: model.stdout })) {

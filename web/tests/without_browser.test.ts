@@ -326,9 +326,10 @@ test("repeated parts of a request are shown once, and no argument is left out", 
 });
 
 test("the title of an MCP tool names its server", () => {
-  expect(toolTitle("mcp__colours__pick_one")).toBe("colours: pick_one");
-  expect(toolTitle("mcp__")).toBe("mcp__");
-  expect(toolTitle("Bash")).toBe("Bash");
+  expect(toolTitle("mcp__colours__pick_one", en)).toBe("colours: pick_one");
+  expect(toolTitle("mcp__", en)).toBe("mcp__");
+  expect(toolTitle("Bash", en)).toBe("Bash");
+  expect(toolTitle("file_change", en)).toBe("Change");
 });
 
 describe("the end of a turn", () => {

@@ -288,6 +288,7 @@ class PermissionRequested(Event, frozen=True):
     blocked_path: str | None = None  # the path that made the agent ask
     reason: str | None = None  # why the agent has to ask
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    decision_only: bool = False  # the agent takes no `updated_input` and no reason
 
 
 class RequestWithdrawn(Event, frozen=True):

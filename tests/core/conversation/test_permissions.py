@@ -149,6 +149,16 @@ def test_a_denied_call_has_no_other_input() -> None:
     assert refusal(deny) == "INVALID_PAYLOAD"
 
 
+def test_an_agent_that_runs_a_call_only_as_it_is_gets_no_other_input() -> None:
+    talk = running().calls("t1").wants("p1", "t1", decision_only=True)
+    assert talk.frame(f.AssistantPermissionRequest).decision_only
+    assert talk.status.requests[0].decision_only
+    change = lambda: talk.decide("p1", "allow", updated_input={"command": "ls"})  # noqa: E731
+    assert refusal(change) == "NOT_SUPPORTED"
+    talk.decide("p1", "allow")
+    assert not talk.status.requests
+
+
 @pytest.mark.parametrize(
     ("ended", "code"),
     [

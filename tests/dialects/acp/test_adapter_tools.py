@@ -9,7 +9,7 @@ import pytest
 
 from tests.dialects.acp.helpers.stream import Stream, prompted
 from turnwire.core import events as ev
-from turnwire.core.blocks import TodoItem, ToolUseBlock
+from turnwire.core.blocks import TodoItem, TodoListBlock, ToolUseBlock
 
 
 def said(text: str) -> dict[str, Any]:
@@ -172,6 +172,8 @@ def test_plans_replace_each_other() -> None:
     other = {"type": "items", "planId": "p", "entries": [{"content": "Rest"}]}
     stream.update("plan_update", plan=other)
     assert len(stream.all(ev.PlanUpdated)[-1].items) == 3
+    shown = [event.content for event in stream.all(ev.AssistantMessage)]
+    assert [len(block.items) for (block,) in shown if isinstance(block, TodoListBlock)] == [2, 3]
     stream.update("plan_removed", planId="p")
     assert len(stream.all(ev.PlanUpdated)[-1].items) == 2
     stream.update("plan_update", plan={"type": "markdown", "planId": "q", "content": "# All"})

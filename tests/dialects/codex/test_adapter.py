@@ -23,6 +23,7 @@ from turnwire.core.blocks import (
     ImageBlock,
     TextBlock,
     ThinkingBlock,
+    TodoListBlock,
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
@@ -253,9 +254,15 @@ def test_a_named_thread_proposes_a_title_and_a_plan_is_a_plan() -> None:
     assert title.title == "Tidy up"
     assert server.says(told("thread/name/updated", threadName=None)) == []
     plan = [{"step": "Look", "status": "inProgress"}, {"step": "Do", "status": "pending"}]
-    (told_plan,) = server.says(told("turn/plan/updated", plan=plan))
+    shown, told_plan = server.says(told("turn/plan/updated", plan=plan))
     assert isinstance(told_plan, ev.PlanUpdated)
     assert [each.status for each in told_plan.items] == ["in_progress", "pending"]
+    assert isinstance(shown, ev.AssistantMessage)
+    assert shown.content == [TodoListBlock(told_plan.items, "completed")]
+    again, _ = server.says(told("turn/plan/updated", plan=plan))
+    assert isinstance(again, ev.AssistantMessage)
+    assert again.message_id != shown.message_id
+    assert len(server.says(told("turn/plan/updated", plan=[]))) == 1, "an empty plan is not shown"
 
 
 def test_news_is_kept_if_it_is_about_more_than_the_moment() -> None:

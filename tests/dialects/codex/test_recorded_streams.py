@@ -106,6 +106,8 @@ def shown(messages: list[MessageView]) -> list[tuple[Any, ...]]:
                 case ToolView(tool_name=name, result=result):
                     assert result is not None
                     said.append(("mcp", name.split("__")[-1], result.is_error))
+                case OtherView(block=other) if msgspec.to_builtins(other)["type"] == "todo_list":
+                    pass  # Codex has no item for a plan
                 case OtherView(block=other):
                     said.append(
                         (msgspec.to_builtins(other)["type"], msgspec.to_builtins(other)["query"])

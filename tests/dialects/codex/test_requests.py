@@ -72,7 +72,7 @@ def test_a_patch_is_asked_about_with_its_changes() -> None:
     assert isinstance(wanted, ev.PermissionRequested)
     assert wanted.input == {
         "changes": [
-            {"path": "/a", "kind": "add", "diff": "hi"},
+            {"path": "/a", "kind": "add", "diff": "@@ -0,0 +1,1 @@\n+hi"},
             {"path": "/b", "kind": "update"},
         ],
         "grant_root": "/",

@@ -158,12 +158,16 @@ export function Permission({ conversation, request, decide, role, place }: Props
           <button type="button" disabled={!isReady} onClick={() => void tell("deny")}>
             {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
           </button>
-          <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
-            {words.denyWhy}
-          </button>
-          <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("edit")}>
-            {words.edit}
-          </button>
+          {!request.decision_only && (
+            <>
+              <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
+                {words.denyWhy}
+              </button>
+              <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("edit")}>
+                {words.edit}
+              </button>
+            </>
+          )}
         </div>
       )}
       {mode === "deny" && <Why begun={textOf("deny")} write={keepWords} tell={tell} back={back} />}

@@ -1,7 +1,7 @@
 // Splits the input of a permission request: what a special view shows, and the rest.
-import { type Change, changesIn } from "../tools/fileChanges";
+import { type Change, changesIn, hasTexts } from "../tools/fileChanges";
 import { kindOf } from "../tools/toolKinds";
-import { fieldOf, isObject, textIn, without } from "../tools/toolValues";
+import { fieldOf, isObject, listIn, textIn, without } from "../tools/toolValues";
 
 export interface RequestParts {
   command?: string | undefined;
@@ -46,6 +46,9 @@ export function partsOf(toolName: string, input: unknown): RequestParts {
   if (!isObject(input)) return { changes: [], rest: input };
   const command = fieldOf(input, "command", "cmd");
   if (command?.text) return { command: command.text, changes: [], rest: without(input, command.name) };
-  if (kindOf(toolName) === "change") return changesIn(input);
+  const changed = changesIn(input);
+  // A name of an unknown tool does not say that it changes files; the form of its input does.
+  const isChange = kindOf(toolName) === "change" || listIn(input, "changes").length > 0 || hasTexts(input);
+  if (isChange && changed.changes.length) return changed;
   return { changes: [], rest: input };
 }

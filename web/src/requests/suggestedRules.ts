@@ -21,6 +21,8 @@ function ruleIn(suggestion: unknown, words: Words): string {
   if (rules.length && isAllowed) return rules.map((rule) => ofTool(rule, words)).join(", ");
   if (directories.length) return words.rules.directories(directories.join(", "));
   if (isObject(suggestion) && suggestion.type === "setMode" && mode) return words.rules.mode(mode);
+  // An option of the agent itself, in its own words.
+  if (textIn(suggestion, "optionId")) return textIn(suggestion, "name", "optionId") ?? "";
   return JSON.stringify(suggestion);
 }
 
@@ -28,6 +30,6 @@ function ofTool(rule: unknown, words: Words): string {
   const tool = textIn(rule, "toolName");
   if (!tool) return JSON.stringify(rule);
   const content = textIn(rule, "ruleContent");
-  const name = toolTitle(tool);
+  const name = toolTitle(tool, words);
   return content ? words.rules.toolWith(name, content) : words.rules.tool(name);
 }

@@ -14,7 +14,7 @@ import { duration } from "../words/numbers";
 import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
-import { ICONS, type Kind, kindOf, mcpOf } from "./toolKinds";
+import { ICONS, isUnified, type Kind, kindOf, mcpOf } from "./toolKinds";
 import {
   formatted,
   isObject,
@@ -93,12 +93,12 @@ export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: strin
     case "change":
     case "read":
       return {
-        name: kind === "read" ? name : tool_name,
-        about: textIn(input, "file_path", "path", "notebook_path") ?? "",
+        name: kind === "read" || isUnified(tool_name) ? name : tool_name,
+        about: textIn(input, "file_path", "filePath", "path", "notebook_path", "title") ?? changedPaths(tool),
       };
     case "search":
     case "web":
-      return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path") ?? "" };
+      return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path", "title") ?? "" };
     case "mcp": {
       const mcp = mcpOf(tool_name);
       return { name: mcp?.tool ?? tool_name, about: mcp?.server ?? "" };
@@ -116,8 +116,17 @@ export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: strin
     case "question":
       return { name, about: textIn(input, "header") ?? "" };
     default:
-      return { name: tool_name, about: textIn(input, "description", "query", "path", "url", "name") ?? "" };
+      return {
+        name: tool_name,
+        about: textIn(input, "description", "query", "path", "url", "name", "title") ?? "",
+      };
   }
+}
+
+/** Returns the names of the files that a call changes. */
+function changedPaths({ input, result }: ToolView): string {
+  const files = changesOf(input, result?.details).map(({ path }) => path.split("/").pop() ?? "");
+  return files.filter(Boolean).join(", ");
 }
 
 function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
@@ -190,8 +199,11 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
       const command = textIn(input, "command", "cmd");
       return command ? <CommandLine command={command} /> : <Raw value={input} />;
     }
-    case "change":
-      return changesOf(input, tool.result?.details).map((change, at) => <Diff key={at} change={change} />);
+    case "change": {
+      const changes = changesOf(input, tool.result?.details);
+      if (!changes.length) return <Raw value={input} />;
+      return changes.map((change, at) => <Diff key={at} change={change} />);
+    }
     case "todo": {
       const todos = todosOf(input);
       return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;

@@ -13,6 +13,8 @@ export interface Change {
  */
 export function changesOf(input: unknown, details: unknown): Change[] {
   const { changes } = changesIn(isObject(input) ? input : {});
+  const shown = listIn(details, "content").flatMap(beforeAndAfter);
+  if (shown.length && !changes.some(({ lines }) => lines.length)) return shown;
   const patch = listIn(details, "structuredPatch");
   if (!patch.length || listIn(input, "changes").length) return changes;
   return [{ path: changes[0]?.path ?? "", lines: patch.flatMap(hunk) }];
@@ -26,17 +28,20 @@ export function changesIn(input: Json): { changes: Change[]; rest: Json | undefi
     const rest = { ...without(input, "changes"), ...restOf("changes", read) };
     return { changes: read.map(({ change }) => change), rest: without(rest) };
   }
-  const path = fieldOf(input, "file_path", "path", "notebook_path");
+  const texts = listIn(input, "content");
+  const read = texts.flatMap(beforeAndAfter);
+  if (read.length && read.length === texts.length) return { changes: read, rest: without(input, "content") };
+  const path = fieldOf(input, "file_path", "filePath", "path", "notebook_path");
   const own = without(input, path?.name) ?? {};
   const changed = (lines: DiffLine[]) => [{ path: path?.text ?? "", lines }];
   const edits = listIn(own, "edits");
   if (!edits.length) {
     const { lines, rest } = editOf(own);
-    return { changes: changed(lines), rest };
+    return { changes: path || lines.length ? changed(lines) : [], rest };
   }
-  const read = edits.map((each) => (isObject(each) ? editOf(each) : { lines: [], rest: each }));
-  const rest = { ...without(own, "edits"), ...restOf("edits", read) };
-  return { changes: changed(read.flatMap(({ lines }) => lines)), rest: without(rest) };
+  const many = edits.map((each) => (isObject(each) ? editOf(each) : { lines: [], rest: each }));
+  const rest = { ...without(own, "edits"), ...restOf("edits", many) };
+  return { changes: changed(many.flatMap(({ lines }) => lines)), rest: without(rest) };
 }
 
 /** Returns the rest of each change, by its index, if there is any. */
@@ -54,10 +59,22 @@ function changeIn(given: unknown): { change: Change; rest: unknown } {
   return { change: { path: path?.text ?? "", lines }, rest: without(given, path?.name, diff?.name) };
 }
 
+/** Whether the content of the input is the text of files, before and after. */
+export function hasTexts(input: Json): boolean {
+  return listIn(input, "content").flatMap(beforeAndAfter).length > 0;
+}
+
+/** Reads a file of an ACP agent: its text before and after. */
+function beforeAndAfter(given: unknown): Change[] {
+  if (!isObject(given) || given.type !== "diff" || typeof given.newText !== "string") return [];
+  const before = typeof given.oldText === "string" ? given.oldText : "";
+  return [{ path: fieldOf(given, "path")?.text ?? "", lines: diffOf(before, given.newText) }];
+}
+
 /** Reads an edit: an old and a new text. */
 function editOf(given: Json): { lines: DiffLine[]; rest: Json | undefined } {
-  const before = fieldOf(given, "old_string");
-  const after = fieldOf(given, "new_string", "content", "new_source");
+  const before = fieldOf(given, "old_string", "oldString");
+  const after = fieldOf(given, "new_string", "newString", "content", "new_source");
   return {
     lines: diffOf(before?.text ?? "", after?.text ?? ""),
     rest: without(given, before?.name, after?.name),

@@ -2,6 +2,7 @@
 
 import type { IconName } from "../app/Icon";
 import { lookUp } from "../app/lookup";
+import type { Words } from "../words/en";
 
 export type Kind =
   | "command"
@@ -49,11 +50,22 @@ const BY_NAME: Record<string, Kind> = {
   askuserquestion: "question",
 };
 
+/** Kinds by the type of the tool, for names that say little. */
+const BY_TYPE: Record<string, Kind> = {
+  COMMAND_EXECUTION: "command",
+  FILE_CHANGE: "change",
+  ACP_EXECUTE: "command",
+  ACP_EDIT: "change",
+  ACP_READ: "read",
+  ACP_SEARCH: "search",
+  ACP_FETCH: "web",
+};
+
 export function kindOf(toolName: string, toolType?: string): Kind {
   const name = toolName.toLowerCase();
   if (name.endsWith("__request_input") || toolType === "QUESTION") return "question";
   if (name.startsWith("mcp__") || toolType === "MCP") return "mcp";
-  return lookUp(BY_NAME, name) ?? "raw";
+  return lookUp(BY_NAME, name) ?? lookUp(BY_TYPE, toolType) ?? "raw";
 }
 
 /** Returns the server and the tool from the name of an MCP tool. */
@@ -63,9 +75,15 @@ export function mcpOf(toolName: string): { server: string; tool: string } | unde
 }
 
 /** Returns a readable name of a tool: "server: tool" for an MCP tool. */
-export function toolTitle(toolName: string): string {
+export function toolTitle(toolName: string, words: Words): string {
   const mcp = mcpOf(toolName);
-  return mcp ? `${mcp.server}: ${mcp.tool}` : toolName;
+  if (mcp) return `${mcp.server}: ${mcp.tool}`;
+  return isUnified(toolName) ? words.tool[kindOf(toolName)] : toolName;
+}
+
+/** Whether the name is one of Turnwire's own, which says no more than the kind. */
+export function isUnified(toolName: string): boolean {
+  return toolName === "command_execution" || toolName === "file_change";
 }
 
 export const ICONS: Record<Kind, IconName> = {

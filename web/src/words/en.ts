@@ -354,6 +354,7 @@ export const en = {
   cancel: "Cancel",
   permission: "Permission",
   mayRun: (tool: string) => `May ${tool} run?`,
+  mayDo: { command: "May this command run?", change: "May these files be changed?" },
   blockedPath: "Path that needs permission",
   invisibleWarning: "It contains invisible characters. They are shown by their code numbers.",
   allow: "Allow",

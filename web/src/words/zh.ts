@@ -316,6 +316,7 @@ export const zh: Words = {
   cancel: "取消",
   permission: "许可",
   mayRun: (tool) => `允许运行 ${tool} 吗？`,
+  mayDo: { command: "允许运行此命令吗？", change: "允许更改这些文件吗？" },
   blockedPath: "需要许可的路径",
   invisibleWarning: "其中包含不可见字符，已用编码显示。",
   allow: "允许",

@@ -107,12 +107,12 @@ async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
         line = await asker.read_line(f"{choices}  Ctrl-D: stop" if asker.is_guest else choices)
         if line is None:
             return None
-        if line.strip().casefold() in ("e", "edit"):
+        if line.strip().casefold() in ("e", "edit") and not request.decision_only:
             given = await _edit(asker, request, given)
             continue
         match read_decision(request, line):
             case Decision(decision="deny", reason=reason):
-                return await _deny(asker, reason or "")
+                return await _deny(asker, request, reason or "")
             case Decision(remember=[]):
                 asker.tell([_arrow("allowed" if given is None else "allowed, as changed")])
                 return Decision("allow", updated_input=given)
@@ -140,9 +140,9 @@ def read_decision(request: OpenRequest, text: str) -> Decision | None:
             return None
 
 
-async def _deny(asker: Asker, words: str) -> Decision:
-    """Denies with the given reason, or asks for one."""
-    if not words:
+async def _deny(asker: Asker, request: OpenRequest, words: str) -> Decision:
+    """Denies with the given reason, or asks for one if the agent can take it."""
+    if not words and not request.decision_only:
         words = await asker.read_line("Why? The reason goes to the agent. Enter: no reason") or ""
     words = words.strip()
     asker.tell([_arrow(f"denied: {words}" if words else "denied")])
@@ -153,7 +153,7 @@ def _choices(request: OpenRequest, given: Any) -> str:
     words = ["y: allow", "n: deny"]
     if request.suggestions and given is None:
         words.append(f"a: always ({rules_of(request.suggestions)})")
-    return "  ".join([*words, "e: edit"])
+    return "  ".join(words if request.decision_only else [*words, "e: edit"])
 
 
 async def _edit(asker: Asker, request: OpenRequest, given: Any) -> Any:

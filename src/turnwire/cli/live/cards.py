@@ -11,6 +11,7 @@ from rich.text import Text
 
 from turnwire.cli.terminal.visible import printed, runs, safe
 from turnwire.cli.terminal.words import counted, duration, plain
+from turnwire.core.changed_files import ChangedFile, changed_files
 from turnwire.core.content import TextContent
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "brief_of",
     "head_of",
     "input_of",
+    "name_of",
     "output_of",
     "plan_of",
     "result_of",
@@ -29,6 +31,8 @@ _OUTPUT = 12  # lines of a call's result
 _LIVE = 6  # lines of a running call's output
 _LINE = 400  # characters of a line; the rest is cut
 
+_SIGNS = {"+": "green", "-": "red"}  # of the lines of a diff
+_NAMES = {"command_execution": "command", "file_change": "file change"}  # of unified calls
 _MARKS = {"completed": ("✓", "green"), "in_progress": ("▸", "yellow")}
 
 
@@ -65,6 +69,11 @@ class Call(Struct):
                 return ""
 
 
+def name_of(tool_name: str) -> str:
+    """Returns the name of a tool for people."""
+    return _NAMES.get(tool_name, tool_name)
+
+
 def head_of(call: Call) -> Text:
     """Returns the first line: `● Bash  List the files`; at the end `✓` or `✗` and the duration."""
     head = _title(call)
@@ -78,7 +87,7 @@ def _title(call: Call) -> Text:
         mark, style = "●", "yellow"
     else:
         mark, style = ("✗", "red") if call.is_error else ("✓", "green")
-    head = Text.assemble((mark, style), " ", (plain(call.name), "bold"))
+    head = Text.assemble((mark, style), " ", (plain(name_of(call.name)), "bold"))
     if call.about:
         head.append(f"  {call.about}")
     return head
@@ -112,11 +121,27 @@ def input_of(call: Call, *, whole: bool = False) -> list[Text]:
         return _trimmed([_value(call.input_text)], None if whole else _INPUT)
     if not isinstance(given, dict):
         return [] if given is None else _labelled("", given, whole)
+    changes, rest = changed_files(given)
     lines: list[Text] = []
-    for key, value in given.items():
+    for key, value in rest.items():
         if whole or key != "description":
             lines += _labelled(plain(str(key)), value, whole)
+    for change in changes:
+        lines += _change(change, whole)
     return lines
+
+
+def _change(change: ChangedFile, whole: bool) -> list[Text]:
+    """Returns a changed file: its path, and the lines of its diff in colours."""
+    head = Text.assemble(
+        (f"{plain(change.kind)} " if change.kind else "", "dim"), _value(change.path)
+    )
+    lines = []
+    for line in change.diff.rstrip("\n").split("\n") if change.diff else []:
+        shown = _value(line)
+        shown.stylize(_SIGNS.get(line[:1], "dim"))
+        lines.append(Text.assemble("  ", shown))
+    return [head, *(lines if whole else _trimmed(lines, _INPUT))]
 
 
 def _labelled(key: str, value: Any, whole: bool) -> list[Text]:

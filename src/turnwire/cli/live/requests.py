@@ -9,7 +9,7 @@ import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
-from turnwire.cli.live.cards import Call, Voice, input_of, words_of
+from turnwire.cli.live.cards import Call, Voice, input_of, name_of, words_of
 from turnwire.cli.terminal.visible import safe, visible
 from turnwire.cli.terminal.words import plain
 from turnwire.core.events import Question
@@ -176,7 +176,9 @@ def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
     lines += [Text(f"  {plain(safe(words))}", "dim") for words in why if words]
     call = Call(asked.tool_use_id, asked.tool_name, Voice(), asked.input)
     lines.append(
-        Text.assemble("  ", (plain(visible(asked.tool_name)), "bold"), (" would run with", "dim"))
+        Text.assemble(
+            "  ", (plain(visible(name_of(asked.tool_name))), "bold"), (" would run with", "dim")
+        )
     )
     lines += [Text.assemble("    ", line) for line in input_of(call, whole=True)]
     return lines
@@ -200,6 +202,8 @@ def rules_of(suggestions: list[Any]) -> str:
                 here += [_rule(rule) for rule in several]
             case {"type": "setMode", "mode": str(mode)}:
                 here.append(f"mode {mode}")
+            case {"optionId": str(), "name": str(name)}:  # the agent's own words
+                here.append(name)
             case _:
                 here.append(msgspec.json.encode(suggestion).decode())
     words = [" ".join([", ".join(each), where]).rstrip() for where, each in rules.items()]

@@ -10,6 +10,7 @@ from msgspec import Raw
 from rich.text import Text
 
 from turnwire.cli.live import requests
+from turnwire.cli.live.blocks import block_lines
 from turnwire.cli.live.cards import Call, Voice
 from turnwire.cli.live.ending import figures, receipt
 from turnwire.cli.live.news import in_words
@@ -143,9 +144,9 @@ class Story:
     def _other(self, frame: f.AssistantBlock) -> None:
         block = frame.payload
         if not block.partial:
-            kind = block.block.get("type") if isinstance(block.block, dict) else None
-            words = plain(f"[{kind or 'a block without text'}]")
-            self._painter.note([Text(words, "dim")], self._voice(block.parent_tool_use_id))
+            lines = block_lines(block.block)
+            if lines:
+                self._painter.note(lines, self._voice(block.parent_tool_use_id))
 
     def _discarded(self, frame: f.AssistantDiscarded) -> None:
         for block_id in frame.payload.block_ids:

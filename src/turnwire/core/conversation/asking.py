@@ -23,6 +23,7 @@ __all__ = [
     "call_of",
     "question_of",
     "settled",
+    "shown_of",
     "wait_for_answer",
     "withdrawn",
 ]
@@ -31,6 +32,13 @@ _SHOWN = (
     *("request_id", "tool_use_id", "tool_name", "input", "inbox_item_id", "deadline_at"),
     *("title", "description", "suggestions", "blocked_path", "reason"),
 )
+
+
+def shown_of(request: OpenRequest) -> dict[str, Any]:
+    """Returns the fields of a permission that its entry in the log has."""
+    shown = {name: getattr(request, name) for name in _SHOWN}
+    data = {name: value for name, value in shown.items() if value not in (None, [])}
+    return {**data, "decision_only": True} if request.decision_only else data
 
 
 def ask_question(
@@ -220,11 +228,11 @@ def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str |
         suggestions=event.suggestions,
         blocked_path=event.blocked_path,
         reason=event.reason,
+        decision_only=event.decision_only,
         parent_tool_use_id=voice,
         agent_id=agent_id,
     )
-    shown = {name: getattr(request, name) for name in _SHOWN}
-    data = {name: value for name, value in shown.items() if value not in (None, [])}
+    data = shown_of(request)
     d.add_event(
         "permission_request",
         f"{event.tool_name} asks for permission",

@@ -94,6 +94,10 @@ def decided(d: Draft, decision: i.Decided) -> None:
     request = find_open(d, decision.request_id, "permission", decision.ended)
     if decision.decision == "deny" and decision.updated_input is not None:
         raise Refused("INVALID_PAYLOAD", "A denied call has no `updated_input`.")
+    if request.decision_only and decision.updated_input is not None:
+        # The agent would run what it asked for, and not what the person has allowed.
+        said = "This agent runs the call as it is, or not at all: it takes no `updated_input`."
+        raise Refused("NOT_SUPPORTED", said)
     remember, narrowed = _rules_to_keep(request, decision.remember, decision.by)
     end_request(
         d,

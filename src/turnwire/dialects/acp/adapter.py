@@ -10,7 +10,13 @@ from msgspec import UNSET, Raw, UnsetType
 
 from turnwire.core import events as ev
 from turnwire.core import forms
-from turnwire.core.blocks import TodoItem, ToolResultBlock, ToolUseBlock
+from turnwire.core.blocks import (
+    ContentBlock,
+    TodoItem,
+    TodoListBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from turnwire.core.lenient import read_json
 from turnwire.core.questions import questions_of
 from turnwire.core.recent import Recent
@@ -56,6 +62,7 @@ class AcpStreamAdapter:
         self._open: dict[rpc.RequestId, str] = {}  # permissions: the agent's id -> our request id
         self._asked: dict[rpc.RequestId, str] = {}  # questions: the same
         self._plans: dict[str, list[TodoItem]] = {}
+        self._plan_number = 0  # of plans that were shown
         self._cost: float | None = None  # of the session
         self._cost_before = 0.0  # of the session, at the start of the turn
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
@@ -141,7 +148,13 @@ class AcpStreamAdapter:
         self._calls[call_id] = call
         rule = {"optionId": always, "name": always, "kind": "allow_always"}
         asked = ev.PermissionRequested(
-            *self._whose, call_id, call_id, tool_name, given, suggestions=[rule]
+            *self._whose,
+            call_id,
+            call_id,
+            tool_name,
+            given,
+            suggestions=[rule],
+            decision_only=True,
         )
         return [*self._growing.announce(call), asked]
 
@@ -261,6 +274,7 @@ class AcpStreamAdapter:
             title=call.title,
             suggestions=[plain(each) for each in always],
             raw=Raw(line.raw),
+            decision_only=True,
         )
         return [*out, asked]
 
@@ -391,7 +405,14 @@ class AcpStreamAdapter:
         if plan_id is not None:
             self._plans[plan_id] = [TodoItem(each.content, each.status) for each in entries]
         items = [item for plan in self._plans.values() for item in plan]
-        return [ev.PlanUpdated(*self._whose, items)]
+        updated = ev.PlanUpdated(*self._whose, items)
+        if not self._in_turn or not entries:
+            return [updated]
+        self._plan_number += 1
+        name = f"{self._key}-plan-{self._plan_number}"
+        shown: list[ContentBlock] = [TodoListBlock(items, "completed")]
+        said = ev.AssistantMessage(*self._whose, name, 0, shown)
+        return [*self._growing.end(), said, updated]
 
     def _mode(self, update: updates.CurrentModeUpdate, line: Line) -> Events:
         subtype, mode = "current_mode_update", update.current_mode_id

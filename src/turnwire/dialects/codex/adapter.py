@@ -14,6 +14,7 @@ from turnwire.core.blocks import (
     TextBlock,
     ThinkingBlock,
     TodoItem,
+    TodoListBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
@@ -78,6 +79,7 @@ class CodexStreamAdapter:
         self._spent: list[m.TokenCounts] = []  # of this turn
         self._last_text: str | None = None
         self._model: str | None = None
+        self._plan_number = 0  # of plans in this stream; a turn may change its plan
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             m.AgentMessageDelta: self._text_delta,
             m.PlanDelta: self._text_delta,
@@ -265,7 +267,15 @@ class CodexStreamAdapter:
 
     def _plan_updated(self, message: m.PlanUpdated, line: Line) -> Events:
         steps = [TodoItem(each.step, _STEPS.get(each.status, each.status)) for each in message.plan]
-        return [ev.PlanUpdated(*self._whose(self._voice(message.thread_id)), steps)]
+        whose = self._whose(self._voice(message.thread_id))
+        updated = ev.PlanUpdated(*whose, steps)
+        if self.turn_id is None or not steps:
+            return [updated]
+        self._plan_number += 1
+        name = f"plan-{self.turn_id}-{self._plan_number}"
+        shown: list[ContentBlock] = [TodoListBlock(steps, "completed")]
+        said = ev.AssistantMessage(*whose, name, 0, shown, self._model, uuid=self.turn_id)
+        return [said, updated]
 
     # --- pieces of items ----------------------------------------------------------------------
 
@@ -534,6 +544,7 @@ class CodexStreamAdapter:
                     None,
                     asked.reason,
                     Raw(line.raw),
+                    True,
                 )
             )
         return out

@@ -38,6 +38,7 @@ CALLS = (
 """The items that are calls."""
 
 _encode = msgspec.json.Encoder().encode
+_SIGNS = {"add": "+", "delete": "-"}  # of the lines of a whole file
 _STATUS: dict[str, Status] = {"completed": "completed", "inProgress": "in_progress"}
 
 
@@ -104,7 +105,17 @@ def result_of(item: Any, output: str, *, interrupted: bool = False) -> ToolResul
 
 def changes_of(changes: list[i.FileUpdate]) -> list[unified.FileChange]:
     """Returns the changes of a patch."""
-    return [unified.FileChange(each.path, _kind(each.kind), each.diff) for each in changes]
+    return [_change(each.path, _kind(each.kind), each.diff) for each in changes]
+
+
+def _change(path: str, kind: str, diff: str | None) -> unified.FileChange:
+    """Returns a change. Codex gives the whole text of a new or deleted file instead of a diff."""
+    sign = _SIGNS.get(kind)
+    if diff and sign is not None and not diff.startswith("@@"):
+        lines = diff.splitlines()
+        place = f"-0,0 +1,{len(lines)}" if sign == "+" else f"-1,{len(lines)} +0,0"
+        diff = "\n".join([f"@@ {place} @@", *(sign + line for line in lines)])
+    return unified.FileChange(path, kind, diff)
 
 
 def _kind(kind: Any) -> str:

@@ -45,6 +45,7 @@ def open_permission(asked: p.PermissionAsked, turn_id: int | None) -> OpenReques
         suggestions=asked.suggestions,
         blocked_path=asked.blocked_path,
         reason=asked.reason,
+        decision_only=asked.decision_only,
         parent_tool_use_id=asked.parent_tool_use_id,
         agent_id=asked.agent_id,
     )

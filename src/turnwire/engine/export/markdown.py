@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
-
-import msgspec
 
 from turnwire.core.events import Question
 from turnwire.core.questions import questions_of
@@ -24,12 +21,20 @@ from turnwire.core.view import (
 from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine.export.attachments import attached, in_words
 from turnwire.engine.export.jsonl import as_frame, told
+from turnwire.engine.export.tool_markdown import (
+    block_markdown,
+    checklist,
+    fenced,
+    input_markdown,
+    json_of,
+    one_line,
+)
 from turnwire.long_work import LongWork
 from turnwire.ports import ConversationRow, Store, StoredEntry
 
 __all__ = ["markdown_of"]
 
-_TICKS = re.compile("`+")
+_NAMES = {"command_execution": "command", "file_change": "file change"}  # of unified calls
 
 
 async def markdown_of(
@@ -44,7 +49,7 @@ async def markdown_of(
         reducer.apply(as_frame(item, row.conversation_id))  # type: ignore[arg-type]  # is valid
         if isinstance(item, StoredEntry):
             read(item.sequence)
-    yield f"# {_line(row.title or row.conversation_id)}\n\n"
+    yield f"# {one_line(row.title or row.conversation_id)}\n\n"
     yield f"Conversation {row.conversation_id} with {row.agent}, {row.created_at[:10]}\n"
     work = LongWork()
     for part in _parts(reducer.view(), row.agent):
@@ -65,14 +70,14 @@ def _parts(view: View, agent: str) -> Iterator[str]:
         name = "You" if message.role == "user" else agent
         if message.role != "system" and name != speaker:
             speaker = name
-            yield f"## {_line(name)}"
+            yield f"## {one_line(name)}"
         yield from _message(message)
         end = ends.get(message.turn_id) if message.turn_id is not None else None
         if end is not None and last[message.turn_id] is message:
             yield from _end(end)
     if view.plan:
         yield "## Plan"
-        yield "\n".join(_step(item) for item in view.plan)
+        yield checklist(view.plan)
 
 
 def _handover(message: MessageView) -> tuple[str, str] | None:
@@ -100,19 +105,23 @@ def _block(block: BlockView) -> Iterator[str]:
         case EventView(name=name, subtype=subtype, text=text):
             yield f"*{text or subtype or name}*"
         case _:
-            yield attached(block.block) or _fenced(_json(block.block), "json")
+            said = attached(block.block)
+            yield from [said] if said else block_markdown(block.block)
 
 
 def _call(call: ToolView) -> Iterator[str]:
     """Yields a tool call: its input, the messages of its sub-agent, and its result."""
     about = call.input.get("description") if isinstance(call.input, dict) else None
-    yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
+    name = _NAMES.get(call.tool_name) or one_line(call.tool_name)
+    yield f"**{name}**" + (f": {one_line(about)}" if isinstance(about, str) else "")
     asks = call.request is not None and call.request.kind == "question"
     if asks and isinstance(call.input, dict):
         for question in questions_of(call.input):
             yield from _question(question)
     else:
-        yield _fenced(call.input_text or _json(call.input), "json")
+        yield from (
+            [fenced(call.input_text, "json")] if call.input_text else input_markdown(call.input)
+        )
     for message in call.messages:
         yield _quoted("\n\n".join(_message(message)))
     if call.request is not None:
@@ -120,16 +129,16 @@ def _call(call: ToolView) -> Iterator[str]:
     if call.result is not None:
         yield "*failed*" if call.result.is_error else "*ok*"
         if printed := _words(call.result.content).strip("\n"):
-            yield _fenced(printed)
+            yield fenced(printed)
 
 
 def _question(question: Question) -> Iterator[str]:
-    about = f" ({_line(question.header)})" if question.header else ""
+    about = f" ({one_line(question.header)})" if question.header else ""
     yield f"{question.question}{about}"
     if question.options:
         yield "\n".join(
-            f"{number}. {_line(option.label)}"
-            + (f": {_line(option.description)}" if option.description else "")
+            f"{number}. {one_line(option.label)}"
+            + (f": {one_line(option.description)}" if option.description else "")
             for number, option in enumerate(question.options, 1)
         )
 
@@ -144,15 +153,7 @@ def _request(request: RequestView) -> str:
 def _end(end: TurnEnd) -> Iterator[str]:
     """Yields the error of a failed turn. An interrupt has an event of its own."""
     if end.error is not None and not end.interrupted:
-        yield f"*failed: {_line(end.error.message)} ({end.error.code})*"
-
-
-def _step(item: Any) -> str:
-    fields = item if isinstance(item, dict) else msgspec.to_builtins(item)
-    if not isinstance(fields, dict):
-        return f"- [ ] {_line(str(fields))}"
-    mark = "x" if fields.get("status") == "completed" else " "
-    return f"- [{mark}] {_line(str(fields.get('content') or ''))}"
+        yield f"*failed: {one_line(end.error.message)} ({end.error.code})*"
 
 
 def _words(content: Any) -> str:
@@ -166,23 +167,8 @@ def _words(content: Any) -> str:
     text = getattr(content, "text", None)
     if text is None and isinstance(content, dict):
         text = content.get("text")
-    return text if isinstance(text, str) else _json(content)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value)).decode()
+    return text if isinstance(text, str) else json_of(content)
 
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
-
-
-def _fenced(text: str, language: str = "") -> str:
-    """Returns a code block whose fence is longer than any backticks in the text."""
-    longest = max(map(len, _TICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"

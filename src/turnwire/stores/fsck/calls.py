@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from turnwire.core import blocks
+from turnwire.core.conversation.asking import shown_of
 from turnwire.core.conversation.state import OpenTool
 from turnwire.core.entries import entry_of, event_entry
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart, known_meta, to_json
@@ -17,10 +18,6 @@ from turnwire.stores.fsck.mending import Mending, event_of, parent_of
 __all__ = ["mend_calls", "mend_results", "place_requests"]
 
 _LOST = "This call was lost. Only entries that refer to it are left."
-_OF_PERMISSION = (
-    *("request_id", "tool_use_id", "tool_name", "input", "inbox_item_id", "deadline_at"),
-    *("title", "description", "suggestions", "blocked_path", "reason"),
-)
 
 
 # --- missing calls ------------------------------------------------------------------------------
@@ -164,13 +161,12 @@ def _tells_question(entry: Entry, call_id: str) -> bool:
 
 
 def _permission(m: Mending, request: OpenRequest) -> Message:
-    shown = {name: getattr(request, name) for name in _OF_PERMISSION}
     return event_entry(
         "permission_request",
         f"{request.tool_name} asks for permission",
         run_id=m.run(request.turn_id),
         timestamp=m.now,
-        data={"input": None, **{k: v for k, v in shown.items() if v not in (None, [])}},
+        data={"input": None, **shown_of(request)},
         parent_tool_use_id=request.parent_tool_use_id,
         agent_id=request.agent_id,
     )

@@ -168,6 +168,23 @@ class Agent:
         done = [{"type": "content", "content": {"type": "text", "text": "said a"}}]
         self.update("tool_call_update", toolCallId=call, status="completed", content=done)
 
+    def shell(self) -> None:
+        """A command, as opencode tells it."""
+        call = f"call-{next(self.numbers)}-{os.getpid()}"
+        given = {"command": "echo out", "description": "Say out"}
+        begun = {"toolCallId": call, "title": "echo out", "kind": "execute", "rawInput": given}
+        self.update("tool_call", **begun, status="in_progress")
+        done = [{"type": "content", "content": {"type": "text", "text": "out\n"}}]
+        self.update("tool_call_update", toolCallId=call, status="completed", content=done)
+
+    def patch(self) -> None:
+        """A changed file, as codex-acp tells it: without arguments."""
+        call = f"call-{next(self.numbers)}-{os.getpid()}"
+        change = {"type": "diff", "path": "/w/soup.txt", "oldText": "cold\n", "newText": "hot\n"}
+        begun = {"toolCallId": call, "title": "Editing files", "kind": "edit"}
+        self.update("tool_call", **begun, status="in_progress", content=[change])
+        self.update("tool_call_update", toolCallId=call, status="completed")
+
     def permission(self) -> None:
         call = f"call-{next(self.numbers)}-{os.getpid()}"
         self.update("tool_call", toolCallId=call, title="delete", kind="delete", status="pending")
@@ -249,6 +266,8 @@ ACTS = {
     "think": Agent.think,
     "count": Agent.count,
     "tool": Agent.tool,
+    "shell": Agent.shell,
+    "patch": Agent.patch,
     "permission": Agent.permission,
     "question": Agent.question,
     "plan": Agent.plan,
