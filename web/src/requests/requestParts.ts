@@ -49,6 +49,6 @@ export function partsOf(toolName: string, input: unknown): RequestParts {
   const changed = changesIn(input);
   // A name of an unknown tool does not say that it changes files; the form of its input does.
   const isChange = kindOf(toolName) === "change" || listIn(input, "changes").length > 0 || hasTexts(input);
-  if (isChange && changed.changes.length) return changed;
+  if (isChange) return changed;
   return { changes: [], rest: input };
 }
