@@ -12,6 +12,7 @@ VOLUME = (
     "cli/test_chat.py",
     "cli/test_copy.py",
     "cli/test_run.py",
+    "cli/test_store.py",
     "engine/test_bad_agents.py",
     "engine/test_lease.py",
     "engine/test_guarantees.py",
@@ -20,6 +21,7 @@ VOLUME = (
     "prove/test_several_nodes.py",
     "prove/test_sweep.py",
     "server/nodes/test_cut_off.py",
+    "server/nodes/test_sigterm.py",
     "server/test_reconnect.py",
     "server/test_crashes.py",
     "server/test_fuzz.py",
@@ -34,7 +36,10 @@ VOLUME = (
     "server/test_shown_text.py",
     "server/test_slow_clients.py",
     "test_how_to.py",
+    "stores/postgres/test_commands.py",
+    "stores/postgres/test_failover.py",
     "stores/postgres/test_faults.py",
+    "stores/test_fsck_random.py",
     "test_light_install.py",
 )
 # The tests of these folders that need no program of an agent are quick.
@@ -51,7 +56,7 @@ QUICK = (
     "agents/claude/test_tools.py",
 )
 # One of each kind that is left out: a crash point and three kills on each store, a turn of the real Claude Code, a session of v2 and one of
-# RPC that a killed server interrupts, connections to PostgreSQL that are cut. The page has its own: see `test-page-canary` in the Makefile.
+# RPC that a killed server interrupts, connections to PostgreSQL that are cut, a promoted standby, commands on a database, a stop. The page has its own: see `test-page-canary` in the Makefile.
 CANARIES = (
     "prove/test_sweep.py::test_a_day_that_dies_when_a_step_was_written_is_finished_truthfully",
     "prove/test_sweep.py::test_three_kills_at_random_moments_lose_and_repeat_no_entry",
@@ -61,6 +66,9 @@ CANARIES = (
     "server/test_killed.py::test_a_shutdown_ends_turns_truthfully_and_tells_clients_to_reconnect",
     "server/test_rpc_reconnect.py::test_a_question_outlives_the_server_that_asked_it",
     "stores/postgres/test_faults.py::test_connections_are_cut_in_the_middle_of_commits",
+    "stores/postgres/test_failover.py::test_a_store_that_is_moved_to_the_promoted_standby_writes_nothing_as_before",
+    "cli/test_store.py::test_every_command_uses_the_database",
+    "server/nodes/test_sigterm.py::test_after_sigterm_a_running_turn_may_end_and_its_client_stays",
 )
 
 
