@@ -627,3 +627,55 @@ def test_the_call_of_an_announced_question_may_be_before_the_part_of_the_log_tha
     tools.whole = False
     tools.question(asked_in_turn(2), "t1")
     assert (tools.turn_of, said) == ({"t1": 2}, [])
+
+
+# --- another agent --------------------------------------------------------------------------------
+
+
+def with_message_during_the_handover() -> Session:
+    """A person sends a message while the agent is being closed: it waits in the queue."""
+    session = Session("13")
+    chosen = session.place("session.state", -2)
+    words = {"type": "text", "text": "And you?"}
+    item = {"queue_id": "q-1", "content": [words], "client_message_id": "m-03"}
+    sent = {"type": "user.message", "client_message_id": "m-03", "payload": {"content": "And you?"}}
+    state = json.loads(json.dumps(session.lines[chosen]))
+    state["server"]["payload"]["queue"] = [item]
+    ack = json.loads(json.dumps(session.lines[session.place("session.set_agent.ack")]))
+    ack["server"]["type"] = "user.message.ack"
+    ack["server"]["payload"] = {"client_message_id": "m-03", "queue_id": "q-1"}
+    session.lines[chosen + 1 : chosen + 1] = [{"client": sent}, ack, state]
+    session.payload("session.state", -1)["queue"] = [item]
+    session.number_frames()
+    return session
+
+
+def test_a_message_during_a_handover_is_queued_although_no_turn_runs() -> None:
+    assert check(with_message_during_the_handover().lines).violations == []
+
+
+def test_without_a_handover_it_has_to_start_a_turn() -> None:
+    session = with_message_during_the_handover()
+    for state in (-3, -2):
+        del session.payload("session.state", state)["next_agent"]
+    assert "wrong_answer" in {violation.code for violation in check(session.lines).violations}
+
+
+def test_commands_of_the_agent_that_took_over_were_not_offered_at_the_connection() -> None:
+    session = Session("13")
+    control = {"control": "commands"}
+    asked = {"type": "session.control", "client_message_id": "c-1", "payload": control}
+    ack = json.loads(json.dumps(session.lines[session.place("session.set_agent.ack")]))
+    ack["server"]["type"] = "session.control.ack"
+    result = {"control": "commands", "commands": []}
+    ack["server"]["payload"] = {"client_message_id": "c-1", "result": result}
+    session.lines[-1:-1] = [{"client": asked}, ack]
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_news_of_an_agent_without_its_name_change_nothing() -> None:
+    session = Session("13")
+    session.payload("session.system_event", -1)["data"] = None
+    del session.payload("session.state", -1)["agent"]
+    assert check(session.lines).violations == []

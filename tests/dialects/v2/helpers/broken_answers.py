@@ -414,3 +414,25 @@ def the_mode_changes_before_that_was_acknowledged(s: Session) -> None:
 @breaks("answer_after_effect", "02")
 def it_thinks_less_before_that_was_acknowledged(s: Session) -> None:
     s.move("session.set_max_thinking_tokens.ack", by=1)
+
+
+@breaks("wrong_answer", "13")
+def another_agent_was_chosen_than_asked_for(s: Session) -> None:
+    s.payload("session.set_agent.ack")["agent"] = "demo"
+
+
+@breaks("answer_after_effect", "13")
+def the_state_tells_of_the_next_agent_before_it_was_acknowledged(s: Session) -> None:
+    s.move("session.set_agent.ack", by=1)
+
+
+@breaks("answer_after_effect", "13")
+def the_log_tells_of_an_agent_before_it_was_acknowledged(s: Session) -> None:
+    s.drop("session.state", -2)
+    s.move("session.set_agent.ack", by=1)
+    s.number_frames()
+
+
+@breaks("wrong_state", "13")
+def an_agent_speaks_that_the_log_does_not_name(s: Session) -> None:
+    s.payload("session.state", -1)["agent"] = "demo"
