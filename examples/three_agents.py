@@ -63,6 +63,12 @@ def words_in(request: Request) -> list[str]:
     return [word for word in WORDS if word in said]
 
 
+def has_own_answer(request: Request) -> bool:
+    """Returns whether the model gets its own first answer as such: its session was resumed."""
+    said = [json.dumps(each) for each in request.messages if each.get("role") == "assistant"]
+    return any("The words so far: kestrel." in each for each in said)
+
+
 def over_http(url: str) -> FunctionModel:
     """Returns a model of pydantic-ai that asks an API of Chat Completions."""
 
@@ -110,6 +116,8 @@ async def play(talk: Talk, api: ModelApi | None, patience: float) -> None:
             told = [words_in(request) for request in api.requests[asked_before:]]
             if due not in told:
                 raise SystemExit(f"The model of {agent} did not get {due}, but: {told}.")
+    if api is not None and not any(has_own_answer(each) for each in api.requests[asked_before:]):
+        raise SystemExit("Claude did not resume its own session.")
 
 
 async def who_spoke(talk: Talk, store: SqliteStore) -> list[str | None]:

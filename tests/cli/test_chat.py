@@ -111,6 +111,34 @@ def test_text_typed_before_the_prompt_appears_is_sent(home: Path) -> None:
         assert "> think and use a tool" in person.screen.lines
 
 
+def test_another_agent_takes_over_with_a_command(home: Path) -> None:
+    with server(home, f"{QUICK},replay"), chat(home) as person:
+        person.wait_for(READY)
+        say(person, "/agent missing")
+        person.wait_for("There is no agent 'missing'; there is: demo, replay.")
+        say(person, "/agent replay")
+        person.wait_for("◆ replay speaks from here on")
+        person.wait_for("● live · replay · Ctrl-D leaves")
+        say(person, "and you?")
+        person.wait_for("The answer is 42.")
+        name = left(person)
+        with chat(home, "--conversation", name, "--agent", "demo") as again:
+            again.wait_for("● live · demo")
+
+
+def test_without_a_terminal_the_same_line_is_a_command(home: Path) -> None:
+    with server(home, f"{QUICK},replay"), piped_chat(home) as chatting:
+        chatting.say("hello")
+        chatting.wait_for("tokens in")
+        chatting.say("/agent replay")
+        chatting.say("and you?")
+        chatting.wait_for("The answer is 42.")
+        chatting.say("/agent missing")
+        said, code = chatting.rest()
+        assert "There is no agent 'missing'" in said
+        assert code == 2
+
+
 class TestAsking:
     def test_a_question_is_answered_by_number(self, home: Path) -> None:
         with server(home), chat(home) as person:

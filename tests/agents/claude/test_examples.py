@@ -12,6 +12,7 @@ import pytest
 
 from examples import claude_live, hooks_and_tools
 from turnwire.agents.claude.process import installation
+from turnwire.agents.codex.installation import find_codex
 from turnwire.testing.model_api import ModelApi, claude_environment
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -110,3 +111,12 @@ async def test_missing_hooks_and_tools_are_named(
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit, match=r"Not seen: progress of the tool, live\."):
             await hooks_and_tools.main(offline=False, patience=180.0)
+
+
+@pytest.mark.skipif(find_codex() is None, reason="the extra codex is not installed")
+async def test_the_example_of_three_agents_ends_well_only_if_each_knows_what_was_said() -> None:
+    pytest.importorskip("pydantic_ai")
+    code, said, complained = await run("--offline", example="three_agents")
+    assert code == 0, said + complained
+    assert "  claude: The words so far: kestrel, lantern, velvet, orchard." in said
+    assert "The log says who spoke: claude, codex, helper, claude." in said
