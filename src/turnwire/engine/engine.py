@@ -56,6 +56,7 @@ from turnwire.ports import (
     Claim,
     Clock,
     ConversationRow,
+    Damaged,
     Lease,
     NewConversation,
     Owned,
@@ -390,18 +391,18 @@ class Engine:
         """Returns why an agent is unavailable, and what to do. Returns None if it is available."""
         return self._agents.unavailable(name)
 
-    def agent_of(self, row: ConversationRow) -> str:
-        """Returns the agent that speaks now, as far as this process knows: it may have changed."""
-        name = row.conversation_id
-        actor, channel = self.alive.get(name), self._channels.get(name)
+    async def agent_of(self, row: ConversationRow) -> str:
+        """Returns the agent that speaks now: another one may have taken over since `row` was read."""
+        actor = self.alive.get(row.conversation_id)
         if actor is not None:
             return actor.row.agent
-        handover = None if channel is None else channel.state.handover
-        return row.agent if handover is None else handover.agent
+        with suppress(StorageUnavailable, Damaged):  # then the command itself is refused
+            row = await self.store.conversation(row.conversation_id) or row
+        return row.agent
 
-    def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
+    async def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
         """Returns the capabilities. Raises Refused with NOT_SUPPORTED if `command` is missing."""
-        return self._agents.check_able(self.agent_of(row), command)
+        return self._agents.check_able(await self.agent_of(row), command)
 
     def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
         """Returns the commands and choices that this agent offers; few if it does not exist.

@@ -54,10 +54,9 @@ class Talk:
         """The conversation's id."""
         return self.row.conversation_id
 
-    @property
-    def agent(self) -> str:
-        """The agent that speaks now, as far as this process knows."""
-        return self._engine.agent_of(self.row)
+    async def agent(self) -> str:
+        """Returns the name of the agent that speaks now."""
+        return await self._engine.agent_of(self.row)
 
     def telling(self, accepted: Callable[[Answer], None]) -> Talk:
         """Returns a handle that calls `accepted` with an answer before its effects are visible."""
@@ -230,7 +229,7 @@ class Talk:
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Changes the model, also during a turn; None means the agent's default."""
-        asked = self._chose(model=model, user=user, client_message_id=client_message_id)
+        asked = await self._chose(model=model, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
     async def set_agent(
@@ -248,7 +247,7 @@ class Talk:
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Changes the permission mode: how often the agent asks for permission."""
-        asked = self._chose(permission_mode=mode, user=user, client_message_id=client_message_id)
+        asked = await self._chose(permission_mode=mode, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
     async def set_max_thinking_tokens(
@@ -259,7 +258,7 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Limits the thinking of the agent; 0 turns it off, None restores the initial value."""
-        asked = self._chose(
+        asked = await self._chose(
             max_thinking_tokens=max_thinking_tokens, user=user, client_message_id=client_message_id
         )
         return await self._ask(asked, "session.set_max_thinking_tokens", max_thinking_tokens)
@@ -273,10 +272,10 @@ class Talk:
         user: str | None = None,
     ) -> Answer:
         """Changes several settings in one step, all or none. Settings that are not given stay."""
-        asked = self._chose(model, permission_mode, max_thinking_tokens, user)
+        asked = await self._chose(model, permission_mode, max_thinking_tokens, user)
         return await self._ask(asked, "choose", None)
 
-    def _chose(
+    async def _chose(
         self,
         model: str | UnsetType | None = UNSET,
         permission_mode: str | UnsetType = UNSET,
@@ -285,12 +284,12 @@ class Talk:
         client_message_id: str | None = None,
     ) -> i.Chose:
         """Returns the input for new settings. Raises Refused if the agent does not support one."""
-        chosen = None if model is UNSET else self._model(model)
+        chosen = None if model is UNSET else await self._model(model)
         mode = None if permission_mode is UNSET else permission_mode
         if mode is not None:
-            check_mode(self._engine.check_able(self.row, "session.set_permission_mode"), mode)
+            check_mode(await self._engine.check_able(self.row, "session.set_permission_mode"), mode)
         if max_thinking_tokens is not UNSET:
-            self._engine.check_able(self.row, "session.set_max_thinking_tokens")
+            await self._engine.check_able(self.row, "session.set_max_thinking_tokens")
         return i.Chose(
             at=0,
             model=chosen,
@@ -300,9 +299,9 @@ class Talk:
             client_message_id=client_message_id,
         )
 
-    def _model(self, model: str | None) -> str:
+    async def _model(self, model: str | None) -> str:
         """Returns the name of the model. Raises Refused if the agent does not support it."""
-        able = self._engine.check_able(self.row, "session.set_model")
+        able = await self._engine.check_able(self.row, "session.set_model")
         if model is None and _DEFAULT not in able.models:
             raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
         chosen = _DEFAULT if model is None else model
@@ -318,7 +317,7 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Restores files to their state before a person's message. The log stays as it is."""
-        self._engine.check_able(self.row, "user.rewind")
+        await self._engine.check_able(self.row, "user.rewind")
         run = await self._run_of(message_sequence)
         control = RewindFiles(message_sequence, run, dry_run)
         return await self._control(control, "user.rewind", user, client_message_id)
@@ -334,17 +333,17 @@ class Talk:
 
         Opens the agent if it is closed.
         """
-        name = name_of(control)
-        able = self._engine.check_able(self.row, "session.control")
+        name, agent = name_of(control), await self.agent()
+        able = await self._engine.check_able(self.row, "session.control")
         if name not in able.controls:
             known = ", ".join(able.controls)
-            said = f"The agent {self.agent} has no control {name}; it has: {known}."
+            said = f"The agent {agent} has no control {name}; it has: {known}."
             raise Refused("NOT_SUPPORTED", said, type="session.control")
         if not is_shared(control):
             return await self._control(control, "session.control", user, client_message_id)
         own = Talk(self._engine, self.row)
         answer = await self._engine.shared_answers.get(
-            structs.replace(self.row, agent=self.agent),
+            structs.replace(self.row, agent=agent),
             control,
             lambda: own._control(control, "session.control", user, client_message_id),
         )

@@ -187,7 +187,8 @@ class Following:
         is_owner: bool = True,
     ) -> Reader:
         handover = channel.state.handover
-        if handover is not None:  # the row may have been read before another agent took over
+        # The row may have been read before another agent took over.
+        if handover is not None and channel.state.head >= row.state.head:
             row = structs.replace(row, agent=handover.agent)
         offered = self._agents.capabilities(row.agent, is_owner=is_owner)
         limits = Limits(

@@ -185,7 +185,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
             raise Refused("INVALID_PAYLOAD", said)
         await talk.set_agent(wanted.agent, user=who.name)
     if wanted.permission_mode is not UNSET:
-        check_mode_for(service.engine.agents, talk.agent, wanted.permission_mode, who)
+        check_mode_for(service.engine.agents, talk.row.agent, wanted.permission_mode, who)
     if has_chosen:
         await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
     if title is not UNSET:

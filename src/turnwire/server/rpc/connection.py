@@ -120,7 +120,7 @@ class RpcConnection(Client):
                 self.leave()
                 self.answer(call.id, {})
             case m.GetCapabilities(provider=name):
-                agent = name or (self._stay.talk.agent if self._stay else None)
+                agent = name or (await self._stay.talk.agent() if self._stay else None)
                 self.answer(call.id, asking.capabilities(self.service, agent, self.who))
             case m.GetHistory():
                 await self._load(call.id, m.LoadHistory(limit=500))
@@ -232,7 +232,7 @@ class RpcConnection(Client):
             opening.start.after + 1,
             opening.head,
             opening.start.resumed,
-            asking.capabilities(self.service, stay.talk.agent, self.who),
+            asking.capabilities(self.service, await stay.talk.agent(), self.who),
             await stay.talk.status(),
             opening.limits.max_frame_bytes,
             opening.limits.max_queue,

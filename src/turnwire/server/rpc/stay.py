@@ -150,7 +150,7 @@ class Stay:
 
     def _removed(self, call_id: str) -> list[Written]:
         said = "The message was taken out of the queue before its turn came."
-        error = RpcErrorMessage(said, self.talk.agent, "QUEUE_ITEM_NOT_FOUND")
+        error = RpcErrorMessage(said, self.talk.row.agent, "QUEUE_ITEM_NOT_FOUND")
         return [Written(r.write(r.Stream(call_id, error))), _complete(call_id)]
 
     # --- server calls -----------------------------------------------------------------------------

@@ -80,7 +80,8 @@ def put_back(answer: Answer) -> dict[str, list[str] | None]:
 async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
     """Validates a command and passes it to the conversation. Raises Refused."""
     check_id(command.client_message_id)
-    offered = service.engine.capabilities(talk.agent)
+    agent = await talk.agent()
+    offered = service.engine.capabilities(agent)
     name = type_of(command)
     if name not in offered.commands:
         raise Refused("NOT_SUPPORTED", type=name)
@@ -134,7 +135,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
         case c.SetModel(payload=model):
             return await talk.set_model(model.model, user=user, client_message_id=own_id)
         case c.SetPermissionMode(payload=mode):
-            check_mode_for(service.engine.agents, talk.agent, mode.mode, who)
+            check_mode_for(service.engine.agents, agent, mode.mode, who)
             return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
         case c.SetMaxThinkingTokens(payload=most):
             return await talk.set_max_thinking_tokens(
