@@ -99,6 +99,7 @@ def role_of(part: object) -> str | None:
 
 async def play(talk: Talk, api: ModelApi | None, patience: float) -> None:
     """Says each word to its agent. Exits if an agent does not know an earlier one."""
+    asked_before = 0
     for number, (agent, word) in enumerate(TURNS):
         await talk.set_agent(agent)
         asked_before = len(api.requests) if api else 0

@@ -247,7 +247,9 @@ class Talk:
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Changes the permission mode: how often the agent asks for permission."""
-        asked = await self._chose(permission_mode=mode, user=user, client_message_id=client_message_id)
+        asked = await self._chose(
+            permission_mode=mode, user=user, client_message_id=client_message_id
+        )
         return await self._ask(asked, "session.set_permission_mode", mode)
 
     async def set_max_thinking_tokens(
