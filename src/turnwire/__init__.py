@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from turnwire.agents.demo import DemoAgent
     from turnwire.agents.function import FunctionAgent, agent
     from turnwire.agents.local import LocalSession
+    from turnwire.agents.yielded import Ask, Plan, Think, UseTool
     from turnwire.client import Client, Closed, Unreachable
     from turnwire.core import blocks, controls, events
     from turnwire.core.error_codes import Refused
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentTurn",
+    "Ask",
     "BadLine",
     "ClaudeAgent",
     "ClaudeStreamAdapter",
@@ -59,6 +61,7 @@ __all__ = [
     "LocalSession",
     "NormalizedStreamEvent",
     "OpenRequest",
+    "Plan",
     "PostgresStore",
     "Refused",
     "Reply",
@@ -68,12 +71,14 @@ __all__ = [
     "SqliteStore",
     "Status",
     "Talk",
+    "Think",
     "ToolUse",
     "TurnEnd",
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
     "Unreachable",
+    "UseTool",
     "__version__",
     "agent",
     "blocks",
@@ -86,6 +91,7 @@ __all__ = [
 
 _HOME = {
     "AgentTurn": "turnwire.agents.agent_turn",
+    "Ask": "turnwire.agents.yielded",
     "BadLine": "turnwire.errors",
     "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
@@ -98,6 +104,7 @@ _HOME = {
     "LocalSession": "turnwire.agents.local",
     "NormalizedStreamEvent": "turnwire.core.events",
     "OpenRequest": "turnwire.core.status",
+    "Plan": "turnwire.agents.yielded",
     "PostgresStore": "turnwire.stores.postgres",
     "Refused": "turnwire.core.error_codes",
     "Reply": "turnwire.dialects.v2.reply",
@@ -107,12 +114,14 @@ _HOME = {
     "SqliteStore": "turnwire.stores.sqlite",
     "Status": "turnwire.core.status",
     "Talk": "turnwire.engine",
+    "Think": "turnwire.agents.yielded",
     "ToolUse": "turnwire.dialects.v2.reply",
     "TurnEnd": "turnwire.core.status",
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
     "Unreachable": "turnwire.client",
+    "UseTool": "turnwire.agents.yielded",
     "agent": "turnwire.agents.function",
     "blocks": "turnwire.core",
     "controls": "turnwire.core",

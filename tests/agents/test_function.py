@@ -7,16 +7,21 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from turnwire import (
     AgentTurn,
+    Ask,
     Engine,
     FunctionAgent,
     NormalizedStreamEvent,
+    Plan,
     SqliteStore,
     Talk,
+    Think,
+    UseTool,
     events,
     frames,
 )
@@ -252,3 +257,97 @@ def test_a_stop_ends_the_tool_that_runs(tmp_path: Path) -> None:
 def test_an_agent_that_is_a_generator_keeps_the_promises_of_the_port() -> None:
     report = asyncio.run(check_agent(lambda: cook, Prompts(tool="soup", long="wait")))
     assert "an interrupt ends the turn" in report.kept
+
+
+@function_agent("bar")
+async def bar(turn: AgentTurn) -> AsyncGenerator[Any, Any]:
+    """Mixes drinks."""
+    if turn.text == "nonsense":
+        yield 42
+    yield Plan([("ask", "in_progress")])
+    yield Think("Tea, perhaps.")
+    yield "One moment. "
+    size = turn.answer or (yield Ask("Which size?", ["small", "large"]))
+    try:
+        found = yield UseTool("look", {"for": size}, look(turn.text))
+    except LookupError as missing:
+        yield f"Sorry: {missing.args[0]}."
+        return
+    counted = yield UseTool("count", result="3")
+    yield f"A {size} {found}, {counted} left."
+
+
+async def look(wanted: str) -> str:
+    if wanted == "champagne":
+        raise LookupError("no champagne")
+    return "tea"
+
+
+@asynccontextmanager
+async def at_the_bar(path: Path) -> AsyncIterator[Talk]:
+    async with SqliteStore.open(path) as store, Engine(store, {"bar": bar}) as engine:
+        if await store.conversation("bar-1") is None:
+            yield await engine.create("bar", conversation_id="bar-1")
+        else:
+            yield await engine.open("bar-1")
+
+
+def test_questions_and_tool_calls_are_values_that_a_generator_yields(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with at_the_bar(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("tea")
+            [request] = reply.requests
+            assert [option.label for option in request.questions[0].options] == ["small", "large"]
+            await talk.answer(request.request_id, "large")
+            reply = await talk.wait(reply)
+            assert reply.text.endswith("A large tea, 3 left.")
+            tools = [(tool.tool_name, tool.input, tool.result) for tool in reply.tools]
+            assert tools[-2:] == [("look", {"for": "large"}, "tea"), ("count", {}, "3")]
+            thought = [f for f in reply.frames if isinstance(f, frames.AssistantThinking)]
+            assert [frame.payload.text for frame in thought] == ["Tea, perhaps."]
+
+    asyncio.run(run())
+
+
+def test_an_error_of_a_tool_is_raised_where_the_generator_has_yielded_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with at_the_bar(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("champagne")
+            await talk.answer(reply.requests[0].request_id, "large")
+            reply = await talk.wait(reply)
+            assert reply.text.endswith("Sorry: no champagne.")
+            assert reply.tools[-1].is_error
+            assert not reply.is_error
+
+    asyncio.run(run())
+
+
+def test_a_value_that_is_no_action_fails_the_turn_and_says_what_may_be_yielded(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with at_the_bar(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("nonsense")
+            assert reply.end is not None
+            assert reply.end.error is not None
+            assert "yields text, Ask, UseTool, Think or Plan" in reply.end.error.message
+
+    asyncio.run(run())
+
+
+def test_an_answer_after_a_restart_calls_the_generator_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with at_the_bar(tmp_path / "talk.db") as talk:
+            await talk.ask("tea", client_message_id="1")
+        async with at_the_bar(tmp_path / "talk.db") as talk:
+            reply = await talk.ask("tea", client_message_id="1")
+            await talk.answer(reply.requests[0].request_id, "small")
+            reply = await talk.wait(reply)
+            assert reply.text.endswith("A small tea, 3 left.")
+
+    asyncio.run(run())
+
+
+def test_a_function_is_described_by_its_docstring() -> None:
+    assert bar.description == "Mixes drinks."
+    assert cook.description == "A Python function."

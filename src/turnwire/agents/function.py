@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from inspect import getdoc, isasyncgenfunction
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
 from turnwire.agents.agent_turn import AgentTurn, words_of
 from turnwire.agents.local import LocalSession
+from turnwire.agents.yielded import Yielded, carry_out
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content
@@ -23,19 +24,23 @@ __all__ = ["AgentFunction", "FunctionAgent", "agent"]
 
 _log = logging.getLogger("turnwire")
 
-# Returns when the turn has ended, or yields the pieces of the answer.
-AgentFunction: TypeAlias = Callable[[AgentTurn], Awaitable[None] | AsyncGenerator[str, None]]
+# Returns when the turn has ended, or yields the pieces of the answer and what to do in between.
+# A yield of a question or a tool call returns a text; the type of Python's generators has one type
+# for all yields, so it is not checked here.
+AgentFunction: TypeAlias = Callable[[AgentTurn], Awaitable[None] | AsyncGenerator[Yielded, Any]]
 
 
 def agent(name: str) -> Callable[[AgentFunction], FunctionAgent]:
-    """Makes an agent of an async function, or of an async generator that yields text.
+    """Makes an agent of an async function, or of an async generator.
+
+    A generator yields text, and `Ask`, `UseTool`, `Think` and `Plan` to do more.
 
     Example:
 
         @agent("waiter")
         async def waiter(turn):
             yield "Good evening! "
-            size = turn.answer or await turn.ask("Which size?", ["small", "large"])
+            size = turn.answer or (yield Ask("Which size?", ["small", "large"]))
             yield f"One {size} soup, coming."
     """
     return lambda function: FunctionAgent(name, function)
@@ -158,10 +163,17 @@ class FunctionSession(LocalSession):
 
 
 async def _run(function: AgentFunction, turn: AgentTurn) -> None:
-    """Calls the function, and says what it yields."""
+    """Calls the function, and carries out what it yields."""
     if not isasyncgenfunction(function):
         await cast("Awaitable[None]", function(turn))
         return
-    async with aclosing(function(turn)) as pieces:
-        async for piece in pieces:
-            await turn.say(piece)
+    async with aclosing(function(turn)) as values:
+        with suppress(StopAsyncIteration):
+            value = await anext(values)
+            while True:
+                try:
+                    answer = await carry_out(turn, value)
+                except Exception as error:  # the generator may handle it
+                    value = await values.athrow(error)
+                else:
+                    value = await values.asend(answer)

@@ -1,0 +1,87 @@
+"""The values that an async generator yields to act in its turn. Plain text needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from inspect import iscoroutine
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from turnwire.agents.agent_turn import AgentTurn
+
+__all__ = ["Ask", "Plan", "Think", "UseTool", "Yielded", "carry_out"]
+
+
+class Ask(Struct, frozen=True):
+    """Asks a person. The yield returns the answer: one of the options, or the person's own words.
+
+    Example:
+
+        size = yield Ask("Which size?", ["small", "large"])
+    """
+
+    question: str
+    options: Sequence[str] = ()
+
+
+class UseTool(Struct, frozen=True):
+    """Shows a tool call with its input, then its result. The yield returns the result.
+
+    `result` is a text, or an awaitable that runs while the call is shown. Its exception becomes the
+    result, marked as an error, and is raised at the yield.
+
+    Example:
+
+        price = yield UseTool("look_up", {"dish": "soup"}, look_up("soup"))
+    """
+
+    name: str
+    input: Any = None
+    result: str | Awaitable[str] = ""
+
+
+class Think(Struct, frozen=True):
+    """Adds a piece to the reasoning before the answer."""
+
+    text: str
+
+
+class Plan(Struct, frozen=True):
+    """Shows the whole plan: each item with `pending`, `in_progress` or `completed`."""
+
+    items: Sequence[tuple[str, str]]
+
+
+Yielded: TypeAlias = str | Ask | UseTool | Think | Plan
+
+
+async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
+    """Does in the turn what a value says. Returns what the yield returns.
+
+    Raises TypeError if the value is none of these.
+    """
+    match value:
+        case str():
+            await turn.say(value)
+        case Ask(question, options):
+            return await turn.ask(question, options)
+        case UseTool(name, given, result):
+            return await _use(turn, name, given, result)
+        case Think(text):
+            await turn.think(text)
+        case Plan(items):
+            await turn.plan(items)
+        case _:
+            if iscoroutine(value):
+                value.close()  # otherwise Python warns about it as well
+            kind = type(value).__name__
+            said = f"An agent yields text, Ask, UseTool, Think or Plan; this one yielded {kind}."
+            raise TypeError(said)
+    return None
+
+
+async def _use(turn: AgentTurn, name: str, given: Any, result: str | Awaitable[str]) -> str:
+    async with turn.tool(name, given) as call:
+        call.result = result if isinstance(result, str) else await result
+    return call.result
