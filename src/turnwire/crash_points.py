@@ -96,6 +96,8 @@ class CrashPoint(Enum):
     SPAWNED = "The guard is running; whether the agent is running is not known."
     PROMPTS = "A turn has started; the agent has not got the prompt."
     PROMPTED = "The agent has the prompt, but has not reacted yet."
+    STEERS = "A message for the running turn is queued; the agent has not got it."
+    STEERED = "The agent has the message; whether it takes it into the turn is not known."
     DELIVERS = "An answer is written; the agent does not have it."
     DELIVERED = "The agent has the answer, but has not reacted yet."
     CHOOSES = "Another model is written; the running agent still uses the old one."

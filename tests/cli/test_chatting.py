@@ -42,7 +42,7 @@ def bar(
 class NoInput:
     """An input handler that expects no input."""
 
-    def entered(self, text: str) -> None:
+    def entered(self, text: str, *, steer: bool = False) -> None:
         raise AssertionError(text)
 
     def escaped(self) -> None:

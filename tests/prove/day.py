@@ -255,6 +255,7 @@ class Day:
         await dan.come()
         person = self.person(talk, dan)
         await person.say("c-1", "tool")
+        await person.say("into c-1", "and then", steer=True)
         await person.say("c-2", "question")
         await person.rest()
         stopped = await person.say("c-3", "long")
@@ -274,6 +275,8 @@ class Day:
         person = self.person(talk, fay)
         for number, words in enumerate(["error", "think", "hello"], 1):
             await person.say(f"l-{number}", words)
+            if words == "think":
+                await person.say("into l-2", "and in blue", steer=True)
             await person.rest()
         await fay.has_everything()
 

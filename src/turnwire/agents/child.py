@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -143,7 +143,7 @@ class ChildSession:
         self._closed = False
         self._in_turn = False
         self._numbers = count(1)
-        self._asked: dict[int, asyncio.Future[ControlResult]] = {}  # controls without an answer
+        self._asked: dict[int, asyncio.Future[Any]] = {}  # what has no answer yet
 
     @property
     def native_session_id(self) -> str | None:
@@ -199,11 +199,24 @@ class ChildSession:
 
     async def control(self, control: Control) -> ControlResult:
         """Sends a control and waits for its result, which the reader of `events` receives."""
+        result: ControlResult = await self._ask(lambda number: wire.Ask(number, control))
+        return result
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn. Returns False if the turn cannot take it."""
+        return bool(await self._ask(lambda number: wire.Steer(number, content, message_id)))
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns whether the session has a message in its own record."""
+        return bool(await self._ask(lambda number: wire.HasTaken(number, message_id)))
+
+    async def _ask(self, line: Callable[[int], wire.ToAgent]) -> Any:
+        """Sends a line with a number, and waits for the line that answers it."""
         number = next(self._numbers)
-        answer: asyncio.Future[ControlResult] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
         try:
-            self._tell(wire.Ask(number, control))
+            self._tell(line(number))
             return await answer
         finally:
             del self._asked[number]
@@ -267,8 +280,8 @@ class ChildSession:
         waiting = self._asked.get(line.number)
         if waiting is None or waiting.done():
             return
-        if line.result is not None:
-            waiting.set_result(line.result)
+        if line.result is not None or line.yes is not None:
+            waiting.set_result(line.yes if line.result is None else line.result)
         else:
             waiting.set_exception(Refused(line.code or "AGENT_ERROR", line.message))
 

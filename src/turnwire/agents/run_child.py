@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import traceback
+from contextlib import suppress
 
 from turnwire.agents import wire
 from turnwire.agents.confine import close_to_others
@@ -13,7 +14,7 @@ from turnwire.agents.registry import make
 from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.ports import AgentGone, AgentSession
+from turnwire.ports import AgentGone, AgentSession, SteersTurns
 
 __all__: list[str] = []
 
@@ -78,6 +79,8 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _
         match wire.read_to_agent(line):
             case wire.Prompt(content=content, turn_uuid=turn_uuid):
                 await session.prompt(content, turn_uuid=turn_uuid)
+            case wire.Steer() | wire.HasTaken() as asked:
+                asking.run(_answer(session, asked, output))
             case wire.Deliver(replies=replies, resumed=resumed):
                 await session.deliver(replies, resumed=resumed)
             case wire.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):
@@ -88,6 +91,18 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _
                 await session.interrupt()
             case wire.Open():
                 raise AgentGone("The agent is open already.")
+
+
+async def _answer(session: object, asked: wire.Steer | wire.HasTaken, output: _Output) -> None:
+    yes = False
+    with suppress(AgentGone):  # its end is reported by itself
+        if not isinstance(session, SteersTurns):
+            pass
+        elif isinstance(asked, wire.Steer):
+            yes = await session.steer(asked.content, message_id=asked.message_id)
+        else:
+            yes = await session.has_taken(asked.message_id)
+    await output.write(wire.Answered(asked.number, yes=yes))
 
 
 async def _control(session: AgentSession, asked: wire.Ask, output: _Output) -> None:

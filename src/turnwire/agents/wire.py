@@ -26,12 +26,14 @@ __all__ = [
     "Deliver",
     "FromAgent",
     "Gone",
+    "HasTaken",
     "Interrupt",
     "LineSplitter",
     "Open",
     "Opened",
     "Prompt",
     "Said",
+    "Steer",
     "ToAgent",
     "mark_child",
     "read_from_agent",
@@ -63,6 +65,21 @@ class Prompt(_Line, frozen=True):
     turn_uuid: str
 
 
+class Steer(_Line, frozen=True):
+    """Hands a message to the running turn. `Answered` says whether the turn can take it."""
+
+    number: int
+    content: list[Content]
+    message_id: str
+
+
+class HasTaken(_Line, frozen=True):
+    """Asks whether the session has a message in its record. `Answered` is the answer."""
+
+    number: int
+    message_id: str
+
+
 class Deliver(_Line, frozen=True):
     """Delivers a person's answers and decisions."""
 
@@ -89,7 +106,7 @@ class Interrupt(_Line, frozen=True):
     """Stops the turn."""
 
 
-ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Ask | Interrupt
+ToAgent: TypeAlias = Open | Prompt | Steer | HasTaken | Deliver | Choose | Ask | Interrupt
 
 
 # --- from the agent -----------------------------------------------------------------------------
@@ -109,12 +126,13 @@ class Said(_Line, frozen=True):
 
 
 class Answered(_Line, frozen=True):
-    """The result of a control, or why it was refused."""
+    """The result of a control, or why it was refused; the answer to Steer and HasTaken."""
 
     number: int
     result: ControlResult | None = None
     code: ErrorCode | None = None  # set if there is no result
     message: str | None = None
+    yes: bool | None = None  # of Steer and HasTaken
 
 
 class Gone(_Line, frozen=True):

@@ -182,10 +182,19 @@ class ClientConversation:
     # --- commands -------------------------------------------------------------------------------
 
     async def send(
-        self, content: str | list[c.SentContent], client_message_id: str | None = None
+        self,
+        content: str | list[c.SentContent],
+        client_message_id: str | None = None,
+        *,
+        steer: bool = False,
     ) -> p.Accepted:
-        """Sends a message to the agent, exactly once. Raises Refused or Closed."""
-        said = c.NewMessage(content)
+        """Sends a message to the agent, exactly once. Raises Refused or Closed.
+
+        With `steer` the message goes into the running turn as soon as the agent takes it. It waits
+        for its own turn if no turn runs, or if the turn ends first. `capabilities.steer` says
+        whether the agent can do that.
+        """
+        said = c.NewMessage(content, steer)
         return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
 
     async def ask(

@@ -235,6 +235,9 @@ class UserMessage(Event, frozen=True):
     uuid: str | None = None  # the agent's id of this frame
     timestamp: str | None = None
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
+    message_id: str | None = (
+        None  # the id under which the agent was given the message, if it says so
+    )
 
 
 # --- requests of the agent ------------------------------------------------------------------------

@@ -238,6 +238,7 @@ class Meta(_Wire, frozen=True):
     origin: str | None = None  # the author of a user message: `user`, `synthetic`, ...
     by: str | None = None  # the user who sent it
     client_message_id: str | None = None  # the sender's own id of the message
+    steered_as: str | None = None  # it went into the running turn; its id in the queue before
     model_id: str | None = None
     request_id: str | None = None  # the model request, if the agent gives it
     finish_reason: str | None = None  # why the model stopped

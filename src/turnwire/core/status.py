@@ -52,6 +52,7 @@ class QueueItem(_Plain, frozen=True):
     client_message_id: str | None = None  # the sender's own id of the message
     by: str | None = None  # the user who sent it
     created_at: str | None = None  # ISO 8601, UTC
+    steers: int | None = None  # the running turn that it is to go into; absent: it has its own turn
 
 
 class OpenRequest(_Plain, frozen=True):
@@ -188,6 +189,7 @@ class Capabilities(_Plain, frozen=True):
     permission_modes: list[str] = []  # for session.set_permission_mode
     controls: list[str] = []  # for session.control
     fork: bool = False  # POST /api/conversations/{id}/fork is not rejected with NOT_SUPPORTED
+    steer: bool = False  # a user.message may go into the running turn
 
 
 class Limits(_Plain, frozen=True):

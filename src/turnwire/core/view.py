@@ -136,6 +136,7 @@ class MessageView(_Shown, frozen=True):
     client_message_id: str | None = None  # the sender's own id of the message
     parent_tool_use_id: str | None = None  # the tool call that started the speaking sub-agent
     agent_id: str | None = None
+    steered: bool = False  # of a user message: it went into the running turn
 
 
 class TurnView(_Shown, frozen=True):

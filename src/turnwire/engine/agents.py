@@ -84,4 +84,5 @@ class KnownAgents:
             able.modes_for(is_owner=is_owner),
             able.controls,
             able.forks,
+            able.steers,
         )

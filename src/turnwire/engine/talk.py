@@ -74,11 +74,19 @@ class Talk:
         self,
         content: str | list[Content],
         *,
+        steer: bool = False,
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
-        """Sends a message to the agent."""
+        """Sends a message to the agent.
+
+        With `steer` the message goes into the running turn as soon as the agent takes it. It waits
+        for its own turn if no turn runs, or if the turn ends first. Raises Refused with
+        NOT_SUPPORTED if the agent cannot do that.
+        """
         said = _content(content)
+        if steer:
+            self._check_steers()
         asked = i.Said(
             at=0,
             content=said,
@@ -86,8 +94,14 @@ class Talk:
             trace_id=self._engine.new_id(),
             by=user,
             client_message_id=client_message_id,
+            steer=steer,
         )
-        return await self._ask(asked, "user.message", said)
+        return await self._ask(asked, "user.message", [said, "steer"] if steer else said)
+
+    def _check_steers(self) -> None:
+        if not self._engine.capabilities(self.row.agent).steer:
+            said = f"The agent {self.row.agent} takes no message into a running turn."
+            raise Refused("NOT_SUPPORTED", said, type="user.message")
 
     async def ask(
         self,

@@ -21,6 +21,7 @@ from turnwire.ports.agent import (
     RunsCommands,
     SessionPiece,
     SessionStart,
+    SteersTurns,
     StoredSession,
 )
 from turnwire.ports.bus import Bus, Receive
@@ -100,6 +101,7 @@ __all__ = [
     "RunsCommands",
     "SessionPiece",
     "SessionStart",
+    "SteersTurns",
     "StorageUnavailable",
     "Store",
     "Stored",

@@ -33,6 +33,7 @@ __all__ = [
     "RunsCommands",
     "SessionPiece",
     "SessionStart",
+    "SteersTurns",
     "StoredSession",
 ]
 
@@ -53,6 +54,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # the controls of `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
+    steers: bool = False  # a running turn takes further messages; see SteersTurns
     keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
     is_free: bool = False  # its turns cost nothing: no user budget applies to them
     # It is told what other agents said in the conversation, as text with its first prompt. False: it
@@ -264,6 +266,25 @@ class StoredSession(Protocol):
 
         When an event is yielded, the pieces about it are ready: the engine takes them and commits
         them with the event. The engine also takes the last ones after `close`.
+        """
+
+
+@runtime_checkable
+class SteersTurns(Protocol):
+    """A session whose running turn takes further messages: `AgentCapabilities.steers`."""
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn. Returns False if the turn cannot take it.
+
+        After True the agent takes the message later in this turn, or the turn ends without it. The
+        agent reports that it has taken the message with a UserMessage that has this `message_id`.
+        """
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns whether the session's own record has a message that was handed to it by `steer`.
+
+        The process that got the message has ended before it reported what became of it. With True
+        the message is not sent again: the next `prompt` may then have no content.
         """
 
 

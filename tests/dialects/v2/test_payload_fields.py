@@ -81,13 +81,14 @@ def told(role: m.Role, *parts: m.MessagePart, **meta: Any) -> dict[str, Any]:
 def test_a_user_message_has_every_field() -> None:
     words = m.TextPart(m.TextPayload("the text", [{"n": 1}], REF))
     sender = {"clientMessageId": "the client's id", "by": "the user", "origin": "synthetic"}
-    assert told("user", words, **sender) == {
+    assert told("user", words, **sender, steeredAs="q-1") == {
         **VOICE,
         "content": [TextContent("the text", [{"n": 1}], BLOB)],
         "message_sequence": 7,
         "client_message_id": "the client's id",
         "by": "the user",
         "origin": "synthetic",
+        "steered_as": "q-1",
     }
 
 
@@ -381,4 +382,5 @@ def test_the_fields_that_a_block_has_of_its_message() -> None:
         "origin": None,
         "by": None,
         "client_message_id": None,
+        "steered": False,
     }

@@ -21,8 +21,10 @@ class ScriptedAgent:
 
     name = "scripted"
 
-    def __init__(self, *, questions_survive: bool = True) -> None:
-        self.capabilities = AgentCapabilities(questions_survive=questions_survive)
+    def __init__(self, *, questions_survive: bool = True, steers: bool = False) -> None:
+        self.capabilities = AgentCapabilities(questions_survive=questions_survive, steers=steers)
+        self.refuses_messages = False  # into a running turn
+        self.record: list[str] = []  # messages that turns have taken, over all processes
         self.sessions: list[ScriptedSession] = []  # all that were ever opened
         self.refuses = False  # to be opened
         self.hangs = False  # when it is opened
@@ -79,6 +81,8 @@ class ScriptedSession(LocalSession):
         self.prompts: Counter[str] = Counter()  # by turn: how often it was handed over
         self.heard: set[str] = set()  # turns after whose prompt something of it was read
         self.waits: str | None = None  # a turn that was handed over and has not begun
+        self.contents: list[list[Content]] = []  # of the prompts
+        self.steered: asyncio.Queue[str] = asyncio.Queue()  # messages for the turn
         self.in_turn = False
         self._origin: str | None = None  # of the turn
         self.calls: list[str] = []  # without a result
@@ -113,8 +117,27 @@ class ScriptedSession(LocalSession):
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         self._check_open()
         self.prompts[turn_uuid] += 1
+        self.contents.append(content)
         self.waits = turn_uuid
         self.agent._opened.set()
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        self._check_open()
+        if self.agent.refuses_messages:
+            return False
+        self.steered.put_nowait(message_id)
+        return True
+
+    async def has_taken(self, message_id: str) -> bool:
+        return message_id in self.agent.record
+
+    async def takes(self, *, reports: bool = True) -> str:
+        """Takes the next message into the turn. Without `reports` only the agent knows of it."""
+        message_id = await self.steered.get()
+        self.agent.record.append(message_id)
+        if reports:
+            self._say(ev.UserMessage(*whose(), [], "user", message_id=message_id))
+        return message_id
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         self._check_open()

@@ -194,6 +194,15 @@ class Handed(Line, frozen=True):
     turn: int | None = None
     replies: list[str] = []
     resumed: bool = False
+    is_known: bool = False  # it has the message of the turn already
+
+
+class Took(Line, frozen=True):
+    """An agent took a message into its running turn."""
+
+    talk: str
+    session: str
+    message: str  # queue_id
 
 
 class Stopped(Line, frozen=True):
@@ -235,6 +244,7 @@ Lines: TypeAlias = (
     | Satisfied
     | Opened
     | Handed
+    | Took
     | Stopped
     | Said
 )

@@ -41,6 +41,7 @@ def ack_means_durable(history: History) -> Iterator[str]:
                 yield f"{log.name}: {line.name} was acknowledged and has no such receipt"
         yield from _said_once(history, log, told)
         yield from _worked_on_once(history, log)
+        yield from _taken_once(history, log, told)
 
 
 def _said_once(history: History, log: TalkLog, told: list[j.Told]) -> Iterator[str]:
@@ -58,10 +59,10 @@ def _said_once(history: History, log: TalkLog, told: list[j.Told]) -> Iterator[s
         if line.kind != "send" or line.ack is None:
             continue
         turn_id, queue_id = line.ack.get("turn_id"), line.ack.get("queue_id")
-        if turn_id is not None and turns.get(line.name) != turn_id:
+        if queue_id is None and turns.get(line.name) != turn_id:
             yield f"{log.name}: {line.name} was acknowledged as turn {turn_id} and is not there"
         is_there = line.name in counts or line.name in waiting
-        if turn_id is None and is_there is (queue_id in log.removed):
+        if queue_id is not None and is_there is (queue_id in log.removed):
             yield f"{log.name}: {line.name} was acknowledged and is lost"
 
 
@@ -83,6 +84,25 @@ def _worked_on_once(history: History, log: TalkLog) -> Iterator[str]:
     for turn_id, end in log.ends.items():
         if not (end.interrupted or end.is_error or end.origin == "agent" or turn_id in handed):
             yield f"{log.name}: turn {turn_id} has ended well, and no agent ever had it"
+
+
+def _taken_once(history: History, log: TalkLog, told: list[j.Told]) -> Iterator[str]:
+    """A message that an agent has taken into a turn is not sent to it again."""
+    taken = Counter(line.message for line in history.of(j.Took) if line.talk == log.name)
+    handed = [line for line in history.of(j.Handed) if line.talk == log.name]
+    turns = dict(log.said_by_people())
+    for line in told:
+        ack = line.ack or {}
+        queue_id = str(ack.get("queue_id"))
+        if line.kind != "send" or queue_id not in taken:
+            continue
+        if taken[queue_id] > 1:
+            yield f"{log.name}: {line.name} was taken {taken[queue_id]} times"
+        turn_id = turns.get(line.name)
+        if turn_id == ack.get("turn_id"):
+            continue  # the log has it in the turn that took it
+        if any(each.turn == turn_id and not each.is_known for each in handed):
+            yield f"{log.name}: {line.name} was taken, and turn {turn_id} sent it again"
 
 
 def bounded_queue(history: History) -> Iterator[str]:
@@ -119,7 +139,10 @@ def _in_order(log: TalkLog, told: list[j.Told], said: list[str]) -> Iterator[str
         if line.kind == "queue" and line.about[0] in ("move", "resume")
     }
     accepted = [line for line in told if line.kind == "send" and line.ack is not None]
-    unmoved = [line.name for line in accepted if (line.ack or {}).get("queue_id") not in moved]
+    acks = [(line.name, line.ack or {}) for line in accepted]
+    # With both ids it was on its way into a running turn, past the queue.
+    queued = [(name, ack) for name, ack in acks if not ("turn_id" in ack and "queue_id" in ack)]
+    unmoved = [name for name, ack in queued if ack.get("queue_id") not in moved]
     order = [name for name in dict.fromkeys(unmoved) if name in said]
     ran = [name for name in said if name in order]
     if ran != order:

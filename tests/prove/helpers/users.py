@@ -252,10 +252,13 @@ class Person:
 
     # --- commands -------------------------------------------------------------------------------
 
-    async def say(self, name: str, text: str) -> Answer | None:
+    async def say(self, name: str, text: str, *, steer: bool = False) -> Answer | None:
         """Sends a message, and waits until it runs or is queued."""
         answer = await self.ask(
-            "send", name, text, lambda: self.talk.send(text, user="ann", client_message_id=name)
+            "send",
+            name,
+            text,
+            lambda: self.talk.send(text, steer=steer, user="ann", client_message_id=name),
         )
         if answer is not None and not answer.duplicate:
             what = answer.ack.turn_id or answer.ack.queue_id

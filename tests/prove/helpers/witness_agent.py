@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, structs
 
-from tests.prove.helpers.journal import Handed, Journal, Opened, Said, Stopped
+from tests.prove.helpers.journal import Handed, Journal, Opened, Said, Stopped, Took, read
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.demo.agent import DemoSession
 from turnwire.agents.demo.script import short_key
@@ -86,6 +86,10 @@ class WitnessSession:
             yield batch
 
     def _write_down(self, batch: list[NormalizedStreamEvent]) -> None:
+        for event in batch:  # its own record of the session, which outlives its process
+            if isinstance(event, ev.UserMessage) and event.message_id is not None:
+                took = Took(talk=self._talk, session=self._name, message=event.message_id)
+                self._journal.write(took)
         messages = [event.message_id for event in batch if isinstance(event, ev.AssistantMessage)]
         told = [event for event in batch if isinstance(event, ev.UserMessage)]
         results = [
@@ -108,8 +112,17 @@ class WitnessSession:
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         turn = int(turn_uuid.rpartition(":")[2])
-        self._journal.write(Handed(talk=self._talk, session=self._name, turn=turn))
+        is_known = not content
+        handed = Handed(talk=self._talk, session=self._name, turn=turn, is_known=is_known)
+        self._journal.write(handed)
         await self._session.prompt(content, turn_uuid=turn_uuid)
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        return await self._session.steer(content, message_id=message_id)
+
+    async def has_taken(self, message_id: str) -> bool:
+        lines = await asyncio.to_thread(read, self._journal.path)
+        return any(isinstance(line, Took) and line.message == message_id for line in lines)
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         names = [reply.request_id for reply in replies]

@@ -4,6 +4,7 @@ const PATHS = {
   search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16.2 16.2 20 20",
   inbox: "M4 13.5 6.5 5h11l2.5 8.5V19H4zM4 13.5h4.5l1.2 2.5h4.6l1.2-2.5H20",
   send: "M12 19V5M6 11l6-6 6 6",
+  steer: "M5 5v6a3 3 0 0 0 3 3h10M13 9l5 5-5 5",
   stop: "M7 7h10v10H7z",
   copy: "M9 9h10v10H9zM15 9V5H5v10h4",
   check: "m5 12.5 4.5 4.5L19 7",

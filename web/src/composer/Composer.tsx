@@ -22,8 +22,8 @@ interface Props {
   capabilities: Capabilities | undefined;
   /** Earlier messages of the person, the newest last. */
   history: () => string[];
-  /** Sends a message. Rejects if it is refused; the text is restored by then. */
-  send: (content: SentContent) => Promise<unknown>;
+  /** Sends a message, perhaps into the running turn. Rejects if it is refused; the text is restored by then. */
+  send: (content: SentContent, steer: boolean) => Promise<unknown>;
   stop: () => void;
   isStopping: boolean;
   showNotice: (problem: string) => void;
@@ -59,10 +59,13 @@ export function Composer({
   });
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
+  const maySteer = isBusy && capabilities?.steer === true;
 
-  const submit = async () => {
+  const isEmpty = (!text.trim() && !attached.all.length) || attached.isBusy;
+
+  const submit = async (steer = false) => {
     const said = text.trim();
-    if ((!said && !attached.all.length) || attached.isBusy) return;
+    if (isEmpty) return;
     const pictures = attached.all.map((each) => pictureOf(each.blobId ?? ""));
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
@@ -73,7 +76,7 @@ export function Composer({
     const taken = attached.take();
     if (!isTouch()) field.current?.focus();
     try {
-      await send(content);
+      await send(content, steer && maySteer);
       taken.done();
     } catch (problem) {
       taken.putBack(); // like the text
@@ -85,7 +88,7 @@ export function Composer({
     if (event.nativeEvent.isComposing || commands.pressed(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
       event.preventDefault();
-      void submit();
+      void submit(event.ctrlKey || event.metaKey);
     }
     if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
     const before = history();
@@ -143,10 +146,22 @@ export function Composer({
             <span className="label">{isStopping ? words.stopping : words.stop}</span>
           </button>
         )}
+        {maySteer && (
+          <button
+            type="button"
+            className="send"
+            disabled={isEmpty}
+            aria-label={words.sendIntoTurn}
+            title={`${words.sendIntoTurn} (Ctrl+Enter)`}
+            onClick={() => void submit(true)}
+          >
+            <Icon name="steer" />
+          </button>
+        )}
         <button
           type="submit"
           className="primary send"
-          disabled={(!text.trim() && !attached.all.length) || attached.isBusy}
+          disabled={isEmpty}
           aria-label={isBusy ? words.sendLater : words.send}
           title={isBusy ? words.sendLater : words.send}
         >

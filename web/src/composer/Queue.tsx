@@ -186,11 +186,13 @@ function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
   const words = useWords();
   const text = textOf(item.content);
   const { queue_id } = item;
+  const isOnItsWay = item.steers !== undefined; // the agent may take it at any moment
   const isPlain = item.content.every((each) => each.type === "text");
   return (
     <li>
       <span className="text" dir="auto">
         <VisibleText text={text} />
+        {isOnItsWay && <span className="muted"> · {words.isSteered}</span>}
       </span>
       <span className="buttons">
         <button
@@ -218,7 +220,7 @@ function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
         >
           <Icon name="down" />
         </button>
-        {isPlain && (
+        {isPlain && !isOnItsWay && (
           <button
             type="button"
             className="quiet small"
@@ -229,15 +231,17 @@ function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
             <Icon name="pencil" />
           </button>
         )}
-        <button
-          type="button"
-          className="quiet small"
-          aria-label={words.removeQueued}
-          title={words.removeQueued}
-          onClick={() => change({ action: "remove", queue_id })}
-        >
-          <Icon name="cross" />
-        </button>
+        {!isOnItsWay && (
+          <button
+            type="button"
+            className="quiet small"
+            aria-label={words.removeQueued}
+            title={words.removeQueued}
+            onClick={() => change({ action: "remove", queue_id })}
+          >
+            <Icon name="cross" />
+          </button>
+        )}
       </span>
     </li>
   );

@@ -13,6 +13,8 @@ interface Letter {
   /** The idempotency key. */
   id: string;
   content: SentContent;
+  /** Whether it goes into the running turn. */
+  steer?: boolean;
 }
 
 const SENT = "sent:";
@@ -23,8 +25,13 @@ const under = new Set<string>();
  * Sends a message. Puts the text of a refused message back into the composer. Rejects as `send`
  * does.
  */
-export function sendStoring(client: Client, conversation: string, content: SentContent): Promise<void> {
-  const letter = { conversation, id: newId(), content };
+export function sendStoring(
+  client: Client,
+  conversation: string,
+  content: SentContent,
+  steer = false,
+): Promise<void> {
+  const letter = { conversation, id: newId(), content, ...(steer && { steer }) };
   const name = `${SENT}${Date.now()}:${letter.id}`;
   store(name, JSON.stringify(letter));
   return deliver(client, name, letter);
@@ -44,7 +51,7 @@ async function deliver(client: Client, name: string, letter: Letter): Promise<vo
   const conversation = client.conversation(letter.conversation, OPTIONS);
   const letGo = conversation.hold(); // it may not be the conversation that is shown
   try {
-    await conversation.send(letter.content, letter.id);
+    await conversation.send(letter.content, letter.id, letter.steer);
   } catch (problem) {
     const isMine = !wasKept || readStored(name) !== null; // otherwise another tab has taken the text
     if (isMine) returnText(letter.conversation, wordsIn(letter.content));
@@ -58,8 +65,8 @@ async function deliver(client: Client, name: string, letter: Letter): Promise<vo
 
 function read(letter: string | null): Letter | undefined {
   try {
-    const { conversation, id, content } = JSON.parse(letter ?? "") as Letter;
-    return { conversation, id, content };
+    const { conversation, id, content, steer } = JSON.parse(letter ?? "") as Letter;
+    return { conversation, id, content, ...(steer && { steer }) };
   } catch {
     return undefined; // not written by this page
   }

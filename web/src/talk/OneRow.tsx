@@ -41,7 +41,7 @@ interface Props {
 export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }: Props) {
   const words = useWords();
   const text = textOf(row);
-  const isTheirs = row.kind === "said" && !row.message.origin && row.message.sequence !== undefined;
+  const isTheirs = row.kind === "said" && isPrompt(row.message);
   const actions = inspect && row.kind !== "turn" && (
     // A press must not take the focus from the row: on a touch screen the buttons would disappear.
     <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
@@ -169,7 +169,13 @@ function Nested({ messages, inspect }: { messages: MessageView[]; inspect: Inspe
   ));
 }
 
+/** Whether a person began a turn with this message: edits and rewinds go back to such a message. */
+function isPrompt({ origin, sequence, steered }: MessageView): boolean {
+  return !origin && !steered && sequence !== undefined;
+}
+
 function Said({ message }: { message: MessageView }) {
+  const words = useWords();
   return (
     <div className="bubble" dir="auto">
       {message.blocks.map((block) =>
@@ -185,6 +191,7 @@ function Said({ message }: { message: MessageView }) {
           <OtherCard key={block.id} view={block} />
         ) : null,
       )}
+      {message.steered && <span className="muted">{words.isSteered}</span>}
     </div>
   );
 }

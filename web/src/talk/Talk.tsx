@@ -165,10 +165,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           status={status}
           capabilities={capabilities}
           history={history}
-          send={(content) => {
+          send={(content, steer) => {
             setSpoken((times) => times + 1);
             if (at !== undefined) goTo({ name: "talk", id }, "replace"); // the search is over
-            return sendStoring(client, id, content);
+            return sendStoring(client, id, content, steer);
           }}
           stop={() => void stop()}
           isStopping={stopping !== undefined && stopping === status?.turn_id}

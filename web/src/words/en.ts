@@ -327,6 +327,8 @@ export const en = {
   placeholderBusy: "Write the next message",
   send: "Send",
   sendLater: "Send to the queue",
+  sendIntoTurn: "Send into the running turn",
+  isSteered: "into the running turn",
   commands: {
     title: "Commands",
     loading: "Loading the agent's commands",

@@ -12,7 +12,7 @@ export const unions: Record<string, Record<string, string>> = {
     "session.heartbeat_ack": "",
     "session.error": "",
     "turn.started": "",
-    "user.message": "agent_id? parent_tool_use_id? message_sequence:integer by? origin=\"user\" client_message_id? content:Content[]",
+    "user.message": "agent_id? parent_tool_use_id? message_sequence:integer by? origin=\"user\" client_message_id? content:Content[] steered_as?",
     "assistant.chunk": "agent_id? parent_tool_use_id? blob:Blob? index:integer model? message_sequence:integer? aborted:boolean=false block_id message_id text chunk_seq:integer? partial:boolean snapshot:boolean=false citations:any[]? error?",
     "assistant.thinking": "agent_id? parent_tool_use_id? blob:Blob? index:integer model? message_sequence:integer? aborted:boolean=false block_id message_id text chunk_seq:integer? partial:boolean snapshot:boolean=false redacted? signature?",
     "assistant.tool_call": "agent_id? parent_tool_use_id? blob:Blob? index:integer model? message_sequence:integer? tool_use_id aborted:boolean=false block_id message_id tool_name chunk_seq:integer? input:any? partial:boolean snapshot:boolean=false input_text? tool_type?",
@@ -45,7 +45,7 @@ export const unions: Record<string, Record<string, string>> = {
     file_ref: "blob:Blob? mime_type? path size:integer?"
   },
   RpcMessage: {
-    user: "agent_id? parent_tool_use_id? provider message:RpcMessageContent isReplay:boolean? isSynthetic:boolean? uuid?",
+    user: "agent_id? parent_tool_use_id? provider message:RpcMessageContent steered_as? isReplay:boolean? isSynthetic:boolean? uuid?",
     assistant: "agent_id? parent_tool_use_id? provider aborted:boolean=false error? message:RpcMessageContent",
     result: "provider is_error:boolean usage:Usage? cost_usd:number? session_id stop_reason? structured_output:any? subtype duration_api_ms:integer duration_ms:integer errors:string[]? model_usage:object? num_turns:integer result? terminal_reason? total_cost_usd:number?",
     stream_event: "agent_id? parent_tool_use_id? provider session_id event:RpcStreamEventData uuid",
@@ -84,10 +84,10 @@ export const unions: Record<string, Record<string, string>> = {
 
 /** The fields of each other object. */
 export const shapes: Record<string, string> = {
-  Capabilities: "agent commands:string[] controls:string[]=[] fork:boolean=false images:boolean=false models:string[]=[] permission_modes:string[]=[]",
+  Capabilities: "agent commands:string[] controls:string[]=[] fork:boolean=false images:boolean=false models:string[]=[] permission_modes:string[]=[] steer:boolean=false",
   Limits: "heartbeat_seconds:integer max_frame_bytes:integer max_queue:integer",
   Blob: "mime_type? size:integer? blob_id",
-  QueueItem: "by? client_message_id? content:Content[] created_at? queue_id",
+  QueueItem: "by? client_message_id? content:Content[] created_at? queue_id steers:integer?",
   QuestionOption: "description? label",
   Question: "id question free_text:boolean=true header? multi:boolean=false options:QuestionOption[]=[]",
   OpenRequest: "agent_id? parent_tool_use_id? message_sequence:integer? tool_use_id reason? tool_name description? input:any? title? request_id turn_id:integer? blocked_path? deadline_at? decision_only:boolean=false inbox_item_id? kind suggestions:any[]=[] metadata:object? questions:Question[]=[] required:boolean=true",

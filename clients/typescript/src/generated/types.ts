@@ -29,7 +29,7 @@ export interface Accepted {
   request_id?: string;
   /** session.control: a ControlResult */
   result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
-  /** user.message: the turn that it started; user.interrupt: the turn */
+  /** the turn that a message starts or is to go into, or that stops */
   turn_id?: number;
 }
 
@@ -244,6 +244,8 @@ export interface Capabilities {
   models?: Array<string>;
   /** for session.set_permission_mode */
   permission_modes?: Array<string>;
+  /** a user.message may go into the running turn */
+  steer?: boolean;
 }
 
 /** Text. */
@@ -718,6 +720,8 @@ export interface QueueItem {
   client_message_id?: string;
   /** ISO 8601, UTC */
   created_at?: string;
+  /** the running turn that it is to go into; absent: it has its own turn */
+  steers?: number;
 }
 
 /** An event that was sent before. */
@@ -1305,6 +1309,8 @@ export interface UserWords {
   origin?: "user" | "tool" | "synthetic" | "replay" | "interrupt" | "agent" | (string & {});
   /** the tool call of the sub-agent that got this message */
   parent_tool_use_id?: string;
+  /** it went into the running turn; its queue_id before that */
+  steered_as?: string;
 }
 
 /** The agent that speaks from the next turn on. */
@@ -1391,6 +1397,8 @@ export interface ModelChoice {
 export interface NewMessage {
   /** text, or a list of text, images and files */
   content: string | Array<SentText | SentImage | SentFile>;
+  /** for the running turn, if one runs; needs the capability `steer` */
+  steer?: boolean;
 }
 
 /** The decision on a permission request. */
@@ -1877,6 +1885,7 @@ export interface RpcUserMessage {
   /** said by the agent, not a person */
   isSynthetic?: boolean;
   parent_tool_use_id?: string;
+  steered_as?: string;
   /** the agent's id of this frame */
   uuid?: string;
 }
@@ -2045,12 +2054,16 @@ export interface RpcPermissionReply {
 export interface RpcQuery {
   prompt: string;
   client_message_id?: string | null;
+  /** for the running turn, if one runs; needs the capability `steer` */
+  steer?: boolean;
 }
 
 /** Sends a message of text and images, in their order. */
 export interface RpcQueryWithContent {
   content: Array<RpcGivenText | RpcGivenImage>;
   client_message_id?: string | null;
+  /** for the running turn, if one runs; needs the capability `steer` */
+  steer?: boolean;
 }
 
 /** The result of `askUserQuestion`. */
@@ -2124,7 +2137,7 @@ export interface RpcAccepted {
   held?: boolean;
   /** its id in the queue */
   queue_id?: string;
-  /** the turn that it started */
+  /** the turn that it started; with `queue_id`, that it is to go into */
   turn_id?: number;
 }
 
@@ -2156,6 +2169,8 @@ export interface RpcCapabilities {
   options?: Array<string>;
   /** for `setPermissionMode` */
   permission_modes?: Array<string>;
+  /** whether a query may go into the running turn */
+  steer?: boolean;
 }
 
 /** The stream of this call has ended. */
@@ -2310,6 +2325,8 @@ export interface MessageView {
   parent_tool_use_id?: string;
   /** the number of its first entry in the log */
   sequence?: number;
+  /** of a user message: it went into the running turn */
+  steered?: boolean;
   /** at least one block is unfinished */
   streaming?: boolean;
   /** of that entry */

@@ -106,18 +106,20 @@ export class RpcSession extends FollowedConversation<RpcSnapshot, Call> {
 
   /**
    * Sends a message; iterate over the messages of its turn. It is executed once, even after
-   * reconnects.
+   * reconnects. With `steer` it goes into the running turn, whose messages belong to the query that
+   * began it: this iteration then ends without any.
    */
   readonly query = (
     prompt: string | RpcQueryWithContent["content"],
     clientMessageId: string = newId(),
+    steer = false,
   ): RpcTurn => {
     const turn = new RpcTurn();
     const said = typeof prompt === "string" ? { prompt } : { content: prompt };
     const method = typeof prompt === "string" ? "query" : "queryWithContent";
     this.#make({
       method,
-      params: { ...said, client_message_id: clientMessageId },
+      params: { ...said, client_message_id: clientMessageId, ...(steer && { steer }) },
       accept: (accepted) => turn.taken(accepted),
       refuse: (error) => turn.end(error),
       turn,

@@ -291,6 +291,7 @@ export class Transcript {
         origin: said.isSynthetic ? "synthetic" : said.isReplay ? "replay" : undefined,
         parent_tool_use_id: said.parent_tool_use_id,
         agent_id: said.agent_id,
+        steered: said.steered_as === undefined ? undefined : true,
       }),
     );
   }

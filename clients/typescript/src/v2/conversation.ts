@@ -121,9 +121,12 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
 
   // --- commands -----------------------------------------------------------------------------------------
 
-  /** Sends a message to the agent. Rejects with Refused or Closed; it is never executed twice. */
-  readonly send = (content: SentContent, clientMessageId?: string): Promise<Accepted> =>
-    this.#ask("user.message", { content }, clientMessageId);
+  /**
+   * Sends a message to the agent. Rejects with Refused or Closed; it is never executed twice.
+   * With `steer` it goes into the running turn, if the agent's capability `steer` says that it can.
+   */
+  readonly send = (content: SentContent, clientMessageId?: string, steer = false): Promise<Accepted> =>
+    this.#ask("user.message", steer ? { content, steer } : { content }, clientMessageId);
 
   /** Answers a question. */
   readonly answer = (

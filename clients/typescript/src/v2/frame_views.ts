@@ -151,6 +151,7 @@ export function userMessage(frame: FrameOf<"user.message">): MessageView {
     client_message_id: said.client_message_id,
     parent_tool_use_id: said.parent_tool_use_id,
     agent_id: said.agent_id,
+    steered: said.steered_as === undefined ? undefined : true,
   });
 }
 

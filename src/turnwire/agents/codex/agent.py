@@ -69,6 +69,7 @@ class CodexAgent:
         owner_options=["config", "instructions"],
         narrowing_options=["effort"],
         forks=True,
+        steers=True,
         controls=CONTROLS,
     )
 

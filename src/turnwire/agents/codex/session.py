@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from turnwire.agents.codex.app_server import AppServer, RequestFailed
 from turnwire.agents.codex.commands import COMMANDS, command_in, run_control
 from turnwire.agents.codex.prompts import answer_prompt, input_of
-from turnwire.agents.codex.rollout import questions_in
+from turnwire.agents.codex.rollout import has_message, questions_in
 from turnwire.agents.codex.settings import Settings
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
@@ -32,6 +32,7 @@ from turnwire.ports import AgentGone
 __all__ = ["CodexSession"]
 
 _MOST = 2048  # events in the output buffer; above this Codex's output is paused
+_BEGIN = 30.0  # seconds that a message for a turn waits until the turn has begun
 _LEAVE = 2.0  # seconds that an idle program has to exit by itself
 
 
@@ -48,6 +49,8 @@ class CodexSession(LocalSession):
         self._path: str | None = None  # of Codex's own record of the thread
         self._starting = False  # a turn was asked for, and has not begun
         self._stopping = False  # the turn that has not begun is to be stopped
+        self._begun = asyncio.Event()  # a turn that was asked for has begun, or never will
+        self._begun.set()
         self._usage = m.TokenUsage()
 
     @property
@@ -85,6 +88,7 @@ class CodexSession(LocalSession):
         """Ends the program and all processes it started. An idle program may exit by itself."""
         self._closing = self._closed = True
         self._ready.set()
+        self._begun.set()
         idle = not (self._adapter.turn_id or self._starting)
         ended = await self._server.end(leave=_LEAVE if idle else 0.0)
         await super().close()
@@ -93,7 +97,10 @@ class CodexSession(LocalSession):
     # --- input from people --------------------------------------------------------------------
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Begins a turn with a message. `/review` and `/compact` are commands of Codex."""
+        """Begins a turn with a message. `/review` and `/compact` are commands of Codex.
+
+        Without content the turn continues with what the thread knows already.
+        """
         self._check_open()
         command = command_in(content)
         if command is not None:
@@ -102,8 +109,34 @@ class CodexSession(LocalSession):
             given = input_of(content)
             self._begin("turn/start", input=given, clientUserMessageId=turn_uuid)
 
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn. Codex takes it before its next model request."""
+        self._check_open()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BEGIN):
+                await self._begun.wait()
+        self._check_open()
+        if self._adapter.turn_id is None or command_in(content) is not None:
+            return False
+        try:
+            await self._server.request(
+                "turn/steer",
+                threadId=self._thread_id,
+                expectedTurnId=self._adapter.turn_id,
+                input=input_of(content),
+                clientUserMessageId=message_id,
+            )
+        except RequestFailed:  # the turn has ended meanwhile, or is a review
+            return False
+        return True
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns whether Codex's own record of the thread has a message."""
+        return await asyncio.to_thread(has_message, self._path, message_id)
+
     def _begin(self, method: str, **params: Any) -> None:
         self._starting, self._stopping = True, False
+        self._begun.clear()
         self._start(self._begin_turn(method, params))
 
     async def _begin_turn(self, method: str, params: dict[str, Any]) -> None:
@@ -111,12 +144,13 @@ class CodexSession(LocalSession):
             await self._server.request(method, threadId=self._thread_id, **params)
         except RequestFailed as refused:
             self._starting = False
+            self._begun.set()
             whose = ("codex", self._thread_id or "", None, None)
             failed = ev.TurnFailed(*whose, "turn_refused", f"Codex refuses the turn: {refused}")
             summary = ev.ResultSummary(*whose, "failed", True)
             self._say(ev.TurnStarted(*whose), failed, summary)
         except AgentGone:
-            pass  # the end of the process is reported by itself
+            self._begun.set()  # the end of the process is reported by itself
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Delivers people's answers and decisions: as the answer to a request, else as a prompt."""
@@ -208,11 +242,13 @@ class CodexSession(LocalSession):
         match message:
             case m.TurnStarted() if self._adapter.turn_id is not None:
                 self._starting = False
+                self._begun.set()
                 if self._stopping:
                     self._stopping = False
                     self._start(self._stop(self._adapter.turn_id))
             case m.TurnCompleted():
                 self._starting = self._starting and self._adapter.turn_id is None
+                self._begun.set()
             case m.TokenUsageUpdated():
                 self._usage = message.token_usage
             case m.Asked() if self._adapter.asked(str(message.id)) is None:
@@ -230,6 +266,7 @@ class CodexSession(LocalSession):
 
     async def _ended(self, broken: str | None) -> None:
         """Handles the end of the output."""
+        self._begun.set()
         if not self._closing:  # an intended close is not a loss
             self._die(await self._server.why_gone(broken))
 

@@ -47,6 +47,7 @@ class DemoAgent:
         takes_recap=False,  # it acts on the words of a message
         controls=["stop_task"],
         forks=True,
+        steers=True,
         is_free=True,
     )
 
@@ -102,10 +103,22 @@ class DemoSession(LocalSession):
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Plays the scenes that the words of the prompt name."""
         self._check_open()
-        text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        text = text_of(content)
         turn = Turn(self, Place.begin(text, short_key(turn_uuid, self.key)), text)
         if not self.options.silent:
             self._start(self._run(turn, play))
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn, which takes it after its current scene."""
+        self._check_open()
+        if self._turn is None or self._turn.stop.is_set():
+            return False
+        self._turn.steered.append((message_id, text_of(content)))
+        return True
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns False: the demo remembers nothing."""
+        return False
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Continues the turn that asked, also if an earlier process asked the question."""
@@ -211,6 +224,11 @@ class DemoSession(LocalSession):
             each = len(_FLOOD_PIECE) / (options.flood * 1e6)  # seconds
             async with Message(turn) as message:
                 await message.flood(_FLOOD_PIECE, max(1, round(options.flood_seconds / each)), each)
+
+
+def text_of(content: list[Content]) -> str:
+    """Returns the text of a message."""
+    return "\n".join(part.text for part in content if isinstance(part, TextContent))
 
 
 async def _tell(turn: Turn, text: str) -> None:

@@ -28,8 +28,16 @@ async def play(turn: Turn) -> None:
     for position in range(first, len(scenes)):
         turn.place = msgspec.structs.replace(turn.place, position=position)
         await _SCENES[scenes[position]](turn)
+        await _hear_more(turn)
     if len(scenes) > 1:
         await _speak(turn, turn.text("done"))
+        await _hear_more(turn)
+
+
+async def _hear_more(turn: Turn) -> None:
+    """Answers the messages that were sent into this turn meanwhile."""
+    while (said := turn.take_message()) is not None:
+        await _speak(turn, turn.text("you_said", said=" ".join(said.split())[:200]).strip())
 
 
 async def play_answered(turn: Turn, reply: Reply) -> None:

@@ -84,6 +84,7 @@ class Turn:
         self.prompt = prompt
         self.stop = asyncio.Event()
         self.waiting: dict[str, asyncio.Future[Reply]] = {}  # by the request id of the reply
+        self.steered: list[tuple[str, str]] = []  # messages for this turn: their ids and texts
         self._texts = TEXTS[place.language]
         self._number = place.number
         self._read = self._wrote = self._messages = self._pieces = 0
@@ -155,6 +156,15 @@ class Turn:
         if self.stop.is_set():
             raise Stopped
         await self.host.let_read()
+
+    def take_message(self) -> str | None:
+        """Takes a message that was sent into this turn. Returns its text, or None."""
+        if not self.steered:
+            return None
+        message_id, text = self.steered.pop(0)
+        block = TextBlock(text, "completed")
+        self.say(ev.UserMessage(*self.whose(), [block], "user", message_id=message_id))
+        return text
 
     # --- tools and requests -------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class Room:
         self._requests = Requests(There(name, talk), self._screen, self._painter)
         self.status: Status | None = None
         self._agent = "the agent"
+        self._can_steer = False  # the agent takes messages into a running turn
         self._since = 0.0  # the start of the turn
         self._stopping: int | None = None  # the turn that is being stopped
         self._user = user
@@ -103,7 +104,7 @@ class Room:
 
     # --- input of the person ------------------------------------------------------------------
 
-    def entered(self, text: str) -> None:
+    def entered(self, text: str, *, steer: bool = False) -> None:
         """Sends a message. An empty line resumes a held queue, or reconnects at once if offline.
 
         `/agent NAME` lets another agent speak from the next turn on.
@@ -113,7 +114,7 @@ class Room:
         elif text.strip():
             self.has_spoken = True
             self.unsent.append(text)
-            self._tasks.run(self._send(text))
+            self._tasks.run(self._send(text, steer=steer and self._can_steer))
         elif self._talk.line.state == "offline":
             self._talk.hurry()
         elif self.status is not None and self.status.queue_held:
@@ -158,17 +159,18 @@ class Room:
         """Returns the placeholder of the empty prompt."""
         if self.status is None or self.status.turn_id is None:
             return "Type a message"
-        return "Type a message: it is queued"
+        steers = "; Tab sends it into the turn" if self._can_steer else ""
+        return f"Type a message: it is queued{steers}"
 
     def _leave(self, code: int) -> None:
         if self._leaving is not None and not self._leaving.done():
             self._leaving.set_result(code)
 
-    async def _send(self, text: str) -> None:
+    async def _send(self, text: str, *, steer: bool) -> None:
         self._show_waiting()
         try:
             self._sent.add(own_id := str(uuid.uuid4()))
-            await self._talk.send(text, own_id)
+            await self._talk.send(text, own_id, steer=steer)
         except Refused as refused:
             self.note([Text(refused.message, "yellow")])
             self._screen.give_back(text)
@@ -184,7 +186,7 @@ class Room:
         """Returns the newest queued text message of this person that is not being taken back."""
         for item in reversed(self.status.queue if self.status is not None else []):
             is_own = item.client_message_id in self._sent or item.by in self._names()
-            is_here = item.queue_id not in self._taken
+            is_here = item.queue_id not in self._taken and item.steers is None
             if is_own and is_here and all(isinstance(part, TextContent) for part in item.content):
                 return item
         return None
@@ -214,6 +216,7 @@ class Room:
         match frame:
             case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
                 self._agent = plain(info.capabilities.agent)
+                self._can_steer = info.capabilities.steer
             case f.SessionState(payload=status):
                 if self.status is None or status.turn_id != self.status.turn_id:
                     self._since = asyncio.get_running_loop().time()
@@ -247,7 +250,10 @@ class Room:
         status = self.status
         if status is not None:
             word = "held" if status.queue_held else "queued"
-            lines += [_waiting(word, _words(item.content)) for item in status.queue[:_SHOWN]]
+            lines += [
+                _waiting("into the turn" if item.steers else word, _words(item.content))
+                for item in status.queue[:_SHOWN]
+            ]
             if (more := len(status.queue) - _SHOWN) > 0:
                 lines.append(Text(f"  and {more} more", "dim"))
         lines += [_waiting("sending", text) for text in self.unsent]

@@ -57,8 +57,8 @@ _STYLE = Style.from_dict(
 class Person(Protocol):
     """The receiver of input, and the source of the bar's text."""
 
-    def entered(self, text: str) -> None:
-        """Takes a line that is not an answer to a request."""
+    def entered(self, text: str, *, steer: bool = False) -> None:
+        """Takes a line that is not an answer to a request. `steer`: it is for the running turn."""
 
     def escaped(self) -> None:
         """Handles Esc."""
@@ -297,10 +297,19 @@ class ChatScreen:
             if not self._reading.done():
                 self._reading.set_result(text)
             return
+        self._enter_message(text)
+
+    def _tab(self, event: KeyPressEvent) -> None:
+        """Sends a message into the running turn."""
+        text = self._buffer.text
+        if self._reading is None and text.strip():
+            self._enter_message(text, steer=True)
+
+    def _enter_message(self, text: str, *, steer: bool = False) -> None:
         if text.strip():
             self._history.append_string(text)
         self._buffer.reset()
-        self._person.entered(text)
+        self._person.entered(text, steer=steer)
 
     def _up(self, event: KeyPressEvent) -> None:
         is_idle = not self._buffer.text and self._reading is None
@@ -319,6 +328,7 @@ class ChatScreen:
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
         keys.add("enter")(self._enter)
+        keys.add("tab")(self._tab)
         keys.add("escape", "enter")(lambda _: self._buffer.insert_text("\n"))
         keys.add("c-j")(lambda _: self._buffer.insert_text("\n"))
         keys.add("escape")(lambda _: self._person.escaped())

@@ -162,6 +162,7 @@ class Story:
         if self._past and said.origin == "user" and said.parent_tool_use_id is None:
             words = [safe(c.text) for c in said.content if isinstance(c, TextContent)]
             rest = len(said.content) - len(words)
+            words += ["[into the running turn]"] if said.steered_as else []
             self._painter.said("\n".join([*words, *([f"[and {rest} more]"] if rest else [])]))
 
     # --- tools --------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from turnwire.core.conversation.news import (
 )
 from turnwire.core.conversation.recordings import recorded, waits_for_a_person
 from turnwire.core.conversation.requests import questions_of_turn
+from turnwire.core.conversation.steering import is_taken
 from turnwire.core.conversation.tools import open_tool, was_called
 from turnwire.core.conversation.turns import (
     close_work,
@@ -77,6 +78,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
         raw = UNSET  # stored once, with the first entry
     match event:
+        case ev.UserMessage(message_id=str()) if is_main:
+            is_taken(d, event)
         case ev.AssistantMessage() | ev.UserMessage() | ev.TurnStarted():
             pass  # the most frequent events, which have no effect besides their entries
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:

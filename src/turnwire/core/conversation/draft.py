@@ -25,7 +25,6 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.state import (
     STATE_LEVEL,
     Conversation,
-    Handover,
     Phase,
     Reply,
     Turn,
@@ -131,10 +130,18 @@ class Draft:
             self.overdue,
             self.closed_turns,
             self.init_digest,
-            _level(self.handover, self.next_agent),
+            self._level(),
             self.handover,
             self.next_agent,
         )
+
+    def _level(self) -> int:
+        """Returns the level of the state: earlier versions can run one that has no new fields."""
+        steers = (self.turn is not None and self.turn.in_doubt) or any(
+            waiting.in_doubt or waiting.item.steers is not None for waiting in self.queue
+        )
+        has_new = steers or self.handover is not None or self.next_agent is not None
+        return STATE_LEVEL if has_new else 0
 
     def _kept_traces(self) -> dict[int, str]:
         """Returns the traces without those of turns that no open item refers to.
@@ -163,6 +170,10 @@ class Draft:
         self.head += 1
         trace_id = None if turn_id is None else self.traces.get(turn_id)
         self.writes.append(AddEntry(self.head, entry, turn_id, trace_id, raw))
+
+    def add_message(self, item: QueueItem, turn_id: int, steered_as: str | None = None) -> None:
+        """Appends a person's message to the log. `steered_as`: it went into the running turn."""
+        self.add(_user_entry(item, self.run(turn_id), self.now, steered_as), turn_id)
 
     def add_event(
         self, name: EventName, text: str, turn_id: int | None, data: Any, **known: Any
@@ -195,11 +206,12 @@ class Draft:
         self.turns += 1
         turn_id = self.turns
         phase: Phase = "starting" if origin == "user" else "running"
-        turn = self.turn = Turn(turn_id, trace_id, origin, phase, item)
+        in_doubt = waiting is not None and waiting.in_doubt
+        turn = self.turn = Turn(turn_id, trace_id, origin, phase, item, in_doubt=in_doubt)
         self.traces[turn_id] = trace_id
         self.writes.append(BeginTurn(turn))
         if item is not None:
-            self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)
+            self.add_message(item, turn_id)
             self.prompt(turn)
             for reply in self.replies:
                 self.tell_delivery(reply)
@@ -263,12 +275,7 @@ class Draft:
             self.move("turn_completed")
 
 
-def _level(handover: Handover | None, next_agent: str | None) -> int:
-    """Returns the level of a state: earlier versions can run one that has no new fields."""
-    return STATE_LEVEL if handover is not None or next_agent is not None else 0
-
-
-def _user_entry(item: QueueItem, run: str, now: str) -> Message:
+def _user_entry(item: QueueItem, run: str, now: str, steered_as: str | None) -> Message:
     parts, rest = parts_of(item.content)
     meta = meta_of(
         run,
@@ -276,5 +283,6 @@ def _user_entry(item: QueueItem, run: str, now: str) -> Message:
         origin="user",
         by=item.by,
         client_message_id=item.client_message_id,
+        steered_as=steered_as,
     )
     return Message(run, "user", parts, now, meta)

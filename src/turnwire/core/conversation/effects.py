@@ -13,7 +13,7 @@ from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply, Turn
 from turnwire.core.message import Message
-from turnwire.core.status import OpenRequest, Outcome, Status, TurnEnd
+from turnwire.core.status import OpenRequest, Outcome, QueueItem, Status, TurnEnd
 
 __all__ = [
     "Ack",
@@ -36,6 +36,7 @@ __all__ = [
     "Prompt",
     "SetTimer",
     "Spend",
+    "Steer",
     "StopAgent",
     "Tell",
     "Write",
@@ -134,6 +135,13 @@ class Prompt(_Effect, frozen=True):
     content: list[Content]
 
 
+class Steer(_Effect, frozen=True):
+    """Hands a message to the running turn. Its event, or SteerRefused, says what became of it."""
+
+    turn_id: int
+    item: QueueItem
+
+
 class Deliver(_Effect, frozen=True):
     """Delivers a person's answers. With `resume` the agent is first started again for them."""
 
@@ -178,7 +186,9 @@ class HandOver(_Effect, frozen=True):
     """Closes the agent, so that another one can take over, and reports it with HandedOver."""
 
 
-Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent | HandOver
+Command: TypeAlias = (
+    Prompt | Steer | Deliver | Choose | AskAgent | StopAgent | CloseAgent | HandOver
+)
 
 
 def hands_over(command: Command | None) -> bool:

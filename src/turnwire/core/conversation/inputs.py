@@ -37,6 +37,7 @@ __all__ = [
     "Recovered",
     "Renamed",
     "Said",
+    "SteerRefused",
     "StopOverdue",
 ]
 
@@ -59,6 +60,7 @@ class Said(_Asked, frozen=True, kw_only=True):
     queue_id: str  # used if the message has to wait
     trace_id: str  # used by the turn of the message
     budget: UserBudget | None = None  # budget of the conversation's user; None: no limit
+    steer: bool = False  # the message is for the running turn, if one runs
 
 
 class ChangedQueue(_Asked, frozen=True, kw_only=True):
@@ -173,6 +175,12 @@ class HandedOver(_Input, frozen=True, kw_only=True):
     refused: str | None = None  # why the chosen agent cannot take over
 
 
+class SteerRefused(_Input, frozen=True, kw_only=True):
+    """The agent does not take a message into the running turn."""
+
+    queue_id: str
+
+
 class DeadlinePassed(_Input, frozen=True, kw_only=True):
     """The deadline of a request has passed."""
 
@@ -215,6 +223,7 @@ Input: TypeAlias = (
     | AgentSaid
     | AgentLost
     | HandedOver
+    | SteerRefused
     | DeadlinePassed
     | StopOverdue
     | Left

@@ -11,6 +11,7 @@ from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack
 from turnwire.core.conversation.state import Waiting
+from turnwire.core.conversation.steering import steer
 from turnwire.core.conversation.turns import wake
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import QueueItem
@@ -25,7 +26,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def said(d: Draft, said: i.Said) -> None:
-    """Starts a turn with a message, or queues it. A message also releases a held queue."""
+    """Starts a turn with a message, queues it, or hands it to the running turn.
+
+    A message also releases a held queue.
+    """
     _check_content(said.content)
     check_budgets(d.before, said.budget)
     limit = d.options.max_queue
@@ -38,11 +42,14 @@ def said(d: Draft, said: i.Said) -> None:
     d.title = d.title or _title(said.content)
     d.audit("said", said.by, queue_id=said.queue_id)
     was_held = _release(d)
-    d.queue.append(Waiting(item, said.trace_id))
+    waiting = Waiting(item, said.trace_id)
+    d.queue.append(waiting)
     wake(d, anyway=True)
     d.begin_next()
     if d.turn is not None and d.turn.item == item:
         d.ack = Ack(turn_id=d.turn.turn_id)
+    elif said.steer and d.turn is not None and steer(d, waiting):
+        d.ack = Ack(turn_id=d.turn.turn_id, queue_id=said.queue_id)
     else:
         d.ack = Ack(queue_id=said.queue_id, held=was_held)
 
@@ -95,6 +102,9 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         return
     place = _place(d, change.queue_id)
     waiting = d.queue[place]
+    if waiting.item.steers is not None and change.action in ("remove", "replace"):
+        said = "The message is on its way into the running turn."
+        raise Refused("INVALID_PAYLOAD", said)
     if change.action == "remove":
         del d.queue[place]
         d.held = d.held and bool(d.queue)
@@ -102,7 +112,7 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         _check_content(change.content or [])
         _check_room(d, d.queue[:place] + d.queue[place + 1 :], change.content or [])
         item = structs.replace(waiting.item, content=change.content)
-        d.queue[place] = structs.replace(waiting, item=item)
+        d.queue[place] = structs.replace(waiting, item=item, in_doubt=False)
     elif change.action == "move":
         target = len(d.queue)
         if change.before is not None:

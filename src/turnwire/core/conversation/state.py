@@ -110,6 +110,7 @@ class Waiting(_State, frozen=True):
 
     item: QueueItem
     trace_id: str
+    in_doubt: bool = False  # an agent that has ended may have taken it into its turn
 
 
 class Stopping(_State, frozen=True):
@@ -146,6 +147,7 @@ class Turn(_State, frozen=True):
     deferred: bool = False  # the agent deferred its question and accepts the answer later
     meanwhile: TurnEnd | None = None  # end of the agent's own work before this turn
     spent: Spent = Spent()
+    in_doubt: bool = False  # the agent may know its message already; see Waiting
     died_with: list[str] = []  # request ids of answers not confirmed when the last agent died
 
 

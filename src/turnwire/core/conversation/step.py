@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnwire.core.conversation import agent, another_agent, controlling, losing, people, queue
+from turnwire.core.conversation import (
+    agent,
+    another_agent,
+    controlling,
+    losing,
+    people,
+    queue,
+    steering,
+)
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
@@ -138,6 +146,7 @@ _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
     i.AgentSaid: agent.agent_said,
     i.AgentLost: losing.agent_lost,
     i.HandedOver: another_agent.handed_over,
+    i.SteerRefused: steering.not_taken,
     i.DeadlinePassed: _deadline_passed,
     i.StopOverdue: _stop_overdue,
     i.Left: _left,

@@ -25,7 +25,8 @@ from turnwire.core.conversation.requests import (
     questions_of_turn,
     refuse,
 )
-from turnwire.core.conversation.state import Reply, Stopping, Turn
+from turnwire.core.conversation.state import Reply, Stopping, Turn, Waiting
+from turnwire.core.conversation.steering import may_be_known, stays_queued
 from turnwire.core.conversation.tools import close_tools, give_result
 from turnwire.core.message import to_json
 from turnwire.core.status import TurnEnd
@@ -75,11 +76,16 @@ def clear_queue(d: Draft, by: str | None) -> None:
     """Empties the queue at the stop request. Messages queued after the request are kept."""
     if not d.queue:
         return
-    for waiting in d.queue:
-        d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
-    d.queue.clear()
+    # The agent may still take a message that is on its way: such a message goes at the turn's end.
+    _remove(d, by, [waiting for waiting in d.queue if waiting.item.steers is None])
     d.held = False
     d.tell()
+
+
+def _remove(d: Draft, by: str | None, removed: list[Waiting]) -> None:
+    for waiting in removed:
+        d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
+        d.queue.remove(waiting)
 
 
 def stopped_end(stopping: Stopping) -> TurnEnd:
@@ -177,6 +183,7 @@ def agent_gone(d: Draft, by: str) -> None:
     cancel_requests(d, by, lambda r: r.kind == "permission" or not is_waited_for(d, r))
     d.asked.clear()
     d.voices.clear()
+    may_be_known(d)
     for task in d.background:
         news = {"task_id": task.task_id, "tool_use_id": task.tool_use_id, "status": "stopped"}
         data = {"subtype": "task_notification", "data": {**news, "summary": f"interrupted: {by}"}}
@@ -237,6 +244,10 @@ def finish_turn(
     if stopping is not None and stopping.error is None:
         end = structs.replace(end, interrupted=True)  # even if it was about to end anyway
     close_work(d, end, gone)
+    stays_queued(d)
+    if stopping is not None and stopping.queue == "clear":
+        asked_at = stopping.requested_at
+        _remove(d, stopping.by, [w for w in d.queue if (w.item.created_at or "") < asked_at])
     reason = stopping.reason if stopping else gone or "agent"
     if stopping is not None:
         d.timers.append(CancelTimer(f"stop:{turn.turn_id}"))

@@ -406,8 +406,11 @@ class CodexStreamAdapter:
             case i.UserMessage():
                 origin: ev.UserOrigin = "user" if voice is self._main else "agent"
                 content = content_of(item.content)
-                whose = self._whose(voice)
-                out.append(ev.UserMessage(*whose, content, origin, item.id, None, Raw(line.raw)))
+                self._abort_texts(voice, out)  # a message into the turn cuts the model's answer
+                whose, raw = self._whose(voice), Raw(line.raw)
+                out.append(
+                    ev.UserMessage(*whose, content, origin, item.id, None, raw, item.client_id)
+                )
             case i.AgentMessage() | i.Plan():
                 self._finish_text(voice, item, line, out)
             case i.Reasoning():
@@ -481,16 +484,22 @@ class CodexStreamAdapter:
 
     def _close_items(self, voice: _Voice, status: str, out: Events) -> None:
         """Ends the items that a turn has left open: after an interrupt Codex does not end them."""
-        for item_id, opened in list(voice.open.items()):
+        for opened in list(voice.open.values()):
             if _OUTPUT in opened.pieces:
                 self._end_call(voice, opened.item, None, out, interrupted=True)
-            elif status != "completed" and any(opened.pieces.values()):
+        if status != "completed":
+            self._abort_texts(voice, out)
+        self._discard(voice, "turn_ended", out)
+
+    def _abort_texts(self, voice: _Voice, out: Events) -> None:
+        """Ends text and reasoning that Codex will not complete, as people have seen it."""
+        for item_id, opened in list(voice.open.items()):
+            if _OUTPUT not in opened.pieces and any(opened.pieces.values()):
                 del voice.open[item_id]
                 texts = ["".join(pieces) for pieces in opened.pieces.values()]
                 kind = ThinkingBlock if isinstance(opened.item, i.Reasoning) else TextBlock
                 content: list[ContentBlock] = [kind(text, "completed") for text in texts]
                 self._finish(voice, item_id, content, None, out, streamed=True, aborted=True)
-        self._discard(voice, "turn_ended", out)
 
     def _discard(self, voice: _Voice, reason: str, out: Events) -> None:
         """Discards text, reasoning and searches that will not be completed. Calls stay open."""

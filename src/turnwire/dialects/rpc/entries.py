@@ -96,6 +96,7 @@ def _user(
         True if meta.origin in ("synthetic", "interrupt") else None,
         True if meta.origin == "replay" else None,
         agent_id=meta.agent_id,
+        steered_as=meta.steered_as,
     )
 
 

@@ -123,6 +123,7 @@ class Capabilities(_Plain, frozen=True):
     models: list[str] = []  # for `setModel`, if the agent lists them
     permission_modes: list[str] = []  # for `setPermissionMode`
     options: list[str] = []  # for `connect`
+    steer: bool = False  # whether a query may go into the running turn
 
 
 class Connected(_Plain, frozen=True):
@@ -146,7 +147,7 @@ class Connected(_Plain, frozen=True):
 class Accepted(_Plain, frozen=True):
     """The result of `query` and `queryWithContent`: the message is stored."""
 
-    turn_id: int | None = None  # the turn that it started
+    turn_id: int | None = None  # the turn that it started; with `queue_id`, that it is to go into
     queue_id: str | None = None  # its id in the queue
     held: bool = False  # the queue was held, and resumes now
     duplicate: bool = False  # the call is a repeat, and was not executed again

@@ -277,6 +277,9 @@ class RpcUserMessage(_Message, frozen=True, tag="user"):
     isReplay: bool | None = None  # noqa: N815 (said in an earlier turn)
     uuid: str | None = None  # the agent's id of this frame
     agent_id: str | None = None  # the id of the sub-agent
+    steered_as: str | None = (
+        None  # it went into the running turn; the `queue_id` that it had before
+    )
 
 
 class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):

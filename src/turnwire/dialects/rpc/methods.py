@@ -122,6 +122,7 @@ class Query(_Params, frozen=True):
     client_message_id: _NotEmpty | None = (
         None  # idempotency key, chosen by the client: makes a retry safe
     )
+    steer: bool = False  # for the running turn, if one runs; needs the capability `steer`
 
 
 class GivenText(_Params, frozen=True, tag_field="type", tag="text"):
@@ -168,6 +169,7 @@ class QueryWithContent(_Params, frozen=True):
     client_message_id: _NotEmpty | None = (
         None  # idempotency key, chosen by the client: makes a retry safe
     )
+    steer: bool = False  # for the running turn, if one runs; needs the capability `steer`
 
 
 class Interrupt(_Params, frozen=True):

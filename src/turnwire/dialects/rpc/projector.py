@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from turnwire.core import events as ev
 from turnwire.core import happenings as h
 from turnwire.core import ui
@@ -16,13 +18,20 @@ from turnwire.dialects.rpc.entries import end_of_turn, message_of, system_messag
 from turnwire.dialects.rpc.frames import stream_tail
 from turnwire.dialects.rpc.messages import RpcMessage, RpcSystemMessage, encode
 
-__all__ = ["Kind", "Line", "News", "RpcProjector"]
+__all__ = ["Kind", "Line", "News", "RpcProjector", "Steered"]
 
 # The kinds of messages, by which connections filter.
 Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
 
 # Events that each connection handles itself: for the ids of its streams and its own calls.
-News: TypeAlias = Opening | h.TurnBegan | h.TurnEnded | h.StateChanged
+News: TypeAlias = "Opening | h.TurnBegan | h.TurnEnded | h.StateChanged | Steered"
+
+
+class Steered(Struct, frozen=True):
+    """A message has left the queue, and has gone into the running turn."""
+
+    queue_id: str
+
 
 _NEWS = 400  # approximate bytes of news without a message
 
@@ -190,6 +199,8 @@ class RpcProjector:
         message = message_of(entry, meta, number, provider or self._provider, self._session_id)
         kind: Kind = "system" if isinstance(message, RpcSystemMessage) else "whole"
         out.append(Line(kind, message, meta.turn_id, number))
+        if meta.steered_as is not None:
+            out.append(Line("whole", None, news=Steered(meta.steered_as)))
 
     def _ended(self, ended: h.TurnEnded, figures: ev.ResultSummary | None, out: list[Line]) -> None:
         told = end_of_turn(ended.end, self._provider, self._session_id, figures)

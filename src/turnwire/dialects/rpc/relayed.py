@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.core import happenings as h
-from turnwire.dialects.rpc.projector import Kind, Line
+from turnwire.dialects.rpc.projector import Kind, Line, Steered
 
 __all__ = ["pack", "unpack"]
 
@@ -19,6 +19,7 @@ _NEWS: dict[str, type[Any]] = {
     "began": h.TurnBegan,
     "ended": h.TurnEnded,
     "state": h.StateChanged,
+    "steered": Steered,
 }
 _NAMES = {kind: name for name, kind in _NEWS.items()}
 

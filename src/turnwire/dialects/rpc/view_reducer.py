@@ -282,6 +282,7 @@ class Transcript:
                 origin=origin,
                 parent_tool_use_id=message.parent_tool_use_id,
                 agent_id=message.agent_id,
+                steered=message.steered_as is not None,
             )
         )
 

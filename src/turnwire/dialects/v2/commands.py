@@ -92,6 +92,7 @@ class NewMessage(_Wish, frozen=True):
     """A message to the agent."""
 
     content: _Words  # text, or a list of text, images and files
+    steer: bool = False  # for the running turn, if one runs; needs the capability `steer`
 
 
 class QuestionAnswer(_Wish, frozen=True):

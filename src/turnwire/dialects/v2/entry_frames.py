@@ -61,6 +61,7 @@ def _user(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
         _ORIGINS.get(meta.origin, "user"),
         meta.parent_tool_use_id,
         meta.agent_id,
+        meta.steered_as,
     )
     return f.UserMessage, words
 

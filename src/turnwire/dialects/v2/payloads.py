@@ -100,6 +100,7 @@ class UserWords(_Payload, frozen=True):
     origin: Annotated[str, known(UserOrigin)] = "user"  # the source of the message
     parent_tool_use_id: str | None = None  # the tool call of the sub-agent that got this message
     agent_id: str | None = None  # that sub-agent's id
+    steered_as: str | None = None  # it went into the running turn; its queue_id before that
 
 
 class BlockPayload(_Payload, frozen=True):
@@ -256,7 +257,7 @@ class Accepted(_Payload, frozen=True):
 
     client_message_id: str | None = None
     duplicate: bool = False  # the frame was sent before: this repeats the first answer
-    turn_id: int | None = None  # user.message: the turn that it started; user.interrupt: the turn
+    turn_id: int | None = None  # the turn that a message starts or is to go into, or that stops
     queue_id: str | None = None  # user.message: its id in the queue; user.queue: the queued message
     held: bool = False  # user.message: the queue was held, and resumes now
     request_id: str | None = None  # an answer or a decision: the request

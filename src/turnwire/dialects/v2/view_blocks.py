@@ -125,6 +125,7 @@ def user_message(frame: f.UserMessage) -> MessageView:
         client_message_id=said.client_message_id,
         parent_tool_use_id=said.parent_tool_use_id,
         agent_id=said.agent_id,
+        steered=said.steered_as is not None,
     )
 
 

@@ -414,6 +414,10 @@ class Actor:
         self._controls.begin(ask, asked, receipt)
         self._finish(steps)
 
+    def steer_refused(self, queue_id: str) -> None:
+        """Posts that the agent does not take a message into the running turn."""
+        self.post(i.SteerRefused(at=self._clock.now(), queue_id=queue_id))
+
     def chosen(self) -> None:
         """Posts that a choice has reached the agent, after the events that came before."""
         self.post(_ChoiceDone())

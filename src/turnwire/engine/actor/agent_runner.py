@@ -191,8 +191,19 @@ class AgentRunner:
                 was_idle = self._current is not None
                 opened = await self._opened(allowed)
                 uuid = f"{self._conversation.session_start().conversation_id}:{turn.turn_id}"
+                said = turn.item if turn.in_doubt else None
+                if said is not None and await opened.has_taken(said.queue_id):
+                    content = content[: -len(said.content)]  # answers in words may precede it
                 self._in_hand = None
                 await opened.prompt(content, turn_uuid=uuid, was_idle=was_idle)
+            case e.Steer(item=item):
+                content = item.content
+                if self._agent.capabilities.images:
+                    content = await with_pictures(content, self._fetch)
+                if self._open is None or not await self._open.steer(
+                    content, message_id=item.queue_id
+                ):
+                    self._conversation.steer_refused(item.queue_id)
             case e.Deliver(resume=resume):
                 allowed = await self._may_spend() if resume else None
                 if resume and allowed is None:

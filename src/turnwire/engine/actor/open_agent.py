@@ -29,6 +29,7 @@ from turnwire.ports import (
     Lease,
     SessionPiece,
     SessionStart,
+    SteersTurns,
     StorageUnavailable,
     StoredSession,
 )
@@ -72,6 +73,9 @@ class AgentConversation(Protocol):
 
     async def settle(self) -> None:
         """Waits until all events that were posted are committed."""
+
+    def steer_refused(self, queue_id: str) -> None:
+        """Notes that the agent does not take a message into the running turn."""
 
     def chosen(self) -> None:
         """Notes that a choice has reached the agent, or that no agent is open; once for each."""
@@ -155,6 +159,21 @@ class OpenAgent:
         reach(CrashPoint.PROMPTS)
         await self.session.prompt(content, turn_uuid=turn_uuid)
         reach(CrashPoint.PROMPTED)
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns whether an earlier process of this session has taken a message into a turn."""
+        session: object = self.session
+        return isinstance(session, SteersTurns) and await session.has_taken(message_id)
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn. Returns False if the turn cannot take it."""
+        session: object = self.session
+        if not isinstance(session, SteersTurns):
+            return False
+        reach(CrashPoint.STEERS)
+        takes = await session.steer(content, message_id=message_id)
+        reach(CrashPoint.STEERED)
+        return takes
 
     async def deliver(self, command: e.Deliver) -> None:
         """Delivers the answers and decisions of people to the agent."""

@@ -54,16 +54,18 @@ def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilitie
         and (method not in _NEEDS_CONTROL or _NEEDS_CONTROL[method] in able.controls)
     ]
     options = options_for(known.capabilities, who) if known else []
-    return r.Capabilities(name, methods, able.images, able.models, able.permission_modes, options)
+    return r.Capabilities(
+        *(name, methods, able.images, able.models, able.permission_modes, options, able.steer)
+    )
 
 
 async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
     """Carries out a call, and answers it. Raises Refused."""
     match call.params:
-        case m.Query(prompt=prompt, client_message_id=own_id):
-            await _query(call, prompt, own_id, stay, connection)
-        case m.QueryWithContent(content=content, client_message_id=own_id):
-            await _query(call, [_sent(each) for each in content], own_id, stay, connection)
+        case m.Query(prompt=prompt) as query:
+            await _query(call, query, prompt, stay, connection)
+        case m.QueryWithContent(content=content) as query:
+            await _query(call, query, [_sent(each) for each in content], stay, connection)
         case m.Interrupt(turn_id=turn_id, queue=queue):
             turn_id = turn_id or (stay.status.turn_id if stay.status else None)
             if turn_id is None:
@@ -107,12 +109,13 @@ def _control(call: r.Call) -> AgentControl:
 
 async def _query(
     call: r.Call,
+    query: m.Query | m.QueryWithContent,
     content: str | list[c.SentContent],
-    own_id: str | None,
     stay: Stay,
     connection: RpcConnection,
 ) -> None:
     """Sends a message to the conversation. The call is answered before the turn's first frame."""
+    own_id = query.client_message_id
 
     def accepted(answer: Answer) -> None:
         turn = connection.service.engine.running_turn(stay.talk.id)
@@ -121,7 +124,8 @@ async def _query(
         running = turn.turn_id if turn is not None and same else None
         connection.put(call.id, *stay.accepted(call.id, answer, running))
 
-    command = c.SendMessage(client_message_id=own_id, payload=c.NewMessage(content))
+    said = c.NewMessage(content, query.steer)
+    command = c.SendMessage(client_message_id=own_id, payload=said)
     await carry_out(command, stay.talk.telling(accepted), connection.who, connection.service)
 
 

@@ -9,7 +9,7 @@ from turnwire.core.status import OpenRequest, Status
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.messages import RpcErrorMessage
-from turnwire.dialects.rpc.projector import Kind, Line, News
+from turnwire.dialects.rpc.projector import Kind, Line, News, Steered
 from turnwire.engine import Answer, Talk
 from turnwire.server.rpc.written import Written
 
@@ -64,16 +64,16 @@ class Stay:
         if answer.duplicate:
             waits = {item.queue_id for item in self.status.queue} if self.status else set()
             if running is not None:
-                turn_id = running
+                turn_id, queue_id = running, None
             elif queue_id not in waits:
                 return [*out, _complete(call_id)]
         before: str | None = None
-        if turn_id is not None:
-            before = self._running.get(turn_id)
-            self._run(turn_id, call_id)
-        elif queue_id is not None:
+        if queue_id is not None:
             before = self._waiting.get(queue_id)
             self._waiting[queue_id] = call_id
+        elif turn_id is not None:
+            before = self._running.get(turn_id)
+            self._run(turn_id, call_id)
         if before is not None:
             out.append(_complete(before))  # the stream continues under the new id
         return out
@@ -108,6 +108,9 @@ class Stay:
                 if queue_id is not None and queue_id in self._waiting:
                     self._run(turn_id, self._waiting.pop(queue_id))
                 return []
+            case Steered(queue_id=queue_id):  # its turn is in the stream of another query
+                call_id = self._waiting.pop(queue_id, None)
+                return [] if call_id is None else [_complete(call_id)]
             case h.StateChanged(status=status):
                 return self._changed(status)
             case _:  # the opening: `connect` is answered already

@@ -89,7 +89,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
     match command:
         case c.SendMessage(payload=said):
             content = await _content(said.content, offered, talk, who, service)
-            return await talk.send(content, user=user, client_message_id=own_id)
+            return await talk.send(content, steer=said.steer, user=user, client_message_id=own_id)
         case c.InputResponse(payload=answer):
             await service.check_room(who)
             return await talk.answer(

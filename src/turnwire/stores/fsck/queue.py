@@ -12,12 +12,12 @@ __all__ = ["mend_partials", "mend_queue", "mend_receipts"]
 
 def mend_queue(m: Mending) -> None:
     """Removes queue items that are queued twice or whose message is already in the log."""
-    said = _said(m)
+    said, steered = _said(m), _steered(m)
     seen: set[str] = set()
     kept: list[Waiting] = []
     for waiting in m.state.queue:
         item = waiting.item
-        ran = item.client_message_id in said
+        ran = item.client_message_id in said or item.queue_id in steered
         if ran or item.queue_id in seen:
             why = "The message is already in the log." if ran else "The message is queued twice."
             m.say("queue_wrong", why, f"queue item {item.queue_id}")
@@ -42,6 +42,12 @@ def _said(m: Mending) -> dict[str | None, int | None]:
     return out
 
 
+def _steered(m: Mending) -> set[object]:
+    """Returns the queue ids of the messages that went into a running turn."""
+    messages = [entry.message for entry in m.entries if entry.message is not None]
+    return {each.meta.get("steeredAs") for each in messages if each.role == "user"} - {None}
+
+
 # --- receipts -----------------------------------------------------------------------------------
 
 
@@ -50,7 +56,8 @@ def mend_receipts(m: Mending) -> None:
     if not m.case.receipts:
         return
     said = _said(m)
-    waiting = {each.item.queue_id for each in m.state.queue}
+    waiting: set[object] = {each.item.queue_id for each in m.state.queue}
+    waiting |= _steered(m)  # these are no turns of their own
     for receipt in m.case.receipts:
         why = _why_void(m, receipt, said, waiting)
         if why is not None:
@@ -59,7 +66,7 @@ def mend_receipts(m: Mending) -> None:
 
 
 def _why_void(
-    m: Mending, receipt: Receipt, said: dict[str | None, int | None], waiting: set[str]
+    m: Mending, receipt: Receipt, said: dict[str | None, int | None], waiting: set[object]
 ) -> str | None:
     ack, name = receipt.ack, receipt.client_message_id
     if ack is None:
@@ -73,6 +80,8 @@ def _why_void(
         own = any(turn.client_message_id == name for turn in began)
         if not began or (own and name not in said):
             return f"The message {ack.queue_id} is neither queued nor was it run."
+    elif ack.queue_id is not None:
+        return None  # it waits, was removed, or went into a running turn
     elif ack.turn_id is not None and ack.outcome is None and said.get(name) != ack.turn_id:
         return f"The message that began turn {ack.turn_id} is not in the log."
     return None

@@ -140,7 +140,9 @@ class Talk:
 
     # people
 
-    def say(self, text: str | list[Content] = "Hello", by: str | None = "ada") -> e.Ack:
+    def say(
+        self, text: str | list[Content] = "Hello", by: str | None = "ada", *, steer: bool = False
+    ) -> e.Ack:
         """A person sends a message."""
         content: list[Content] = [TextContent(text)] if isinstance(text, str) else text
         queue_id, trace_id = self.new_id("q"), self.new_id("trace")
@@ -153,6 +155,7 @@ class Talk:
                 trace_id=trace_id,
                 by=by,
                 client_message_id=message_id,
+                steer=steer,
             )
         )
 
@@ -240,6 +243,10 @@ class Talk:
         return self.calls(
             question_id, "request_input", voice, **{"question": "Which colour?", **given}
         )
+
+    def takes(self, queue_id: str | None) -> Talk:
+        """The agent takes a message into its turn."""
+        return self.hear(ev.UserMessage(*whose(), [], "user", message_id=queue_id))
 
     def gets(
         self,
@@ -381,7 +388,7 @@ def _entry_line(write: e.AddEntry) -> str:
     assert frame.turn_id == write.turn_id
     match frame:
         case f.UserMessage(payload=said):
-            return f"user: {words(said.content)}"
+            return f"user: {words(said.content)}{' (steered)' if said.steered_as else ''}"
         case f.AssistantChunk(payload=chunk):
             return f"agent: {chunk.text}"
         case f.AssistantThinking(payload=thought):
@@ -409,6 +416,8 @@ def command_line(command: e.Command) -> str:
     match command:
         case e.Prompt(turn=turn, content=content):
             return f"prompt {turn.turn_id}: {words(content)}"
+        case e.Steer(turn_id=turn_id, item=item):
+            return f"steer {turn_id}: {words(item.content)}"
         case e.Deliver(replies=replies, resume=resume):
             line = "resume" if resume else "deliver"
             for reply in replies:

@@ -96,6 +96,14 @@ class QueueCheck:
             self._gone.add(start.queue_id)
             self.held = False
 
+    def steered(self, queue_id: str) -> None:
+        """user.message: takes a message out of the queue that went into the running turn."""
+        if queue_id not in self._seen or queue_id in self._gone:
+            self._say("wrong_queue", f"{queue_id} went into a turn, but was not in the queue")
+        self._started = next((i for i in self.items if i.queue_id == queue_id), None)
+        self.items = [each for each in self.items if each.queue_id != queue_id]
+        self._gone.add(queue_id)
+
     def content(self, client_message_id: str) -> str | Sequence[Content] | None:
         """Returns the content of the message that left the queue last, or None."""
         item = self._started

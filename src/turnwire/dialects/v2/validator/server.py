@@ -239,6 +239,8 @@ class ServerCheck:
         self._log.about(frame, live=True)
         self._log.entry(frame)
         self._answers.effect(shown_by_entry(payload))
+        if isinstance(frame, f.UserMessage) and payload.steered_as is not None:
+            self._log.queue.steered(payload.steered_as)
         if isinstance(frame, f.UserMessage) and payload.client_message_id is not None:
             self._words(payload.client_message_id, payload)
 

@@ -57,7 +57,10 @@ def ack_fault(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> str 
 
 # Whether an ack has the values that its command asks for. A heartbeat has its own type of ack.
 _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
-    c.SendMessage: lambda _, a: (a.turn_id is None) is not (a.queue_id is None),
+    c.SendMessage: lambda asked, a: (
+        (a.turn_id is None) is not (a.queue_id is None)
+        or (asked.steer and a.turn_id is not None)  # both: on its way into the running turn
+    ),
     c.InputResponse: lambda asked, a: a.request_id == asked.question_id,
     c.PermissionResponse: lambda asked, a: a.request_id == asked.request_id,
     c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
@@ -73,7 +76,9 @@ _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
 
 def _message_fault(answer: p.Accepted, log: LogCheck) -> str | None:
     waits = [item.queue_id for item in log.queue.items]
-    if answer.turn_id is None:
+    if answer.queue_id is not None:
+        if answer.turn_id not in (None, log.turns.open):
+            return f"turn {answer.turn_id} does not run"
         if not waits and log.turns.open is None and log.state.next_agent is None:
             return "no turn runs and the queue is empty, so it must start a turn"
         if answer.queue_id in waits:
@@ -82,7 +87,7 @@ def _message_fault(answer: p.Accepted, log: LogCheck) -> str | None:
             return "the queue is not held"
     elif log.turns.open is not None or waits:
         return "a turn runs or the queue is not empty, so it must be queued"
-    elif answer.turn_id <= log.turns.latest:
+    elif (answer.turn_id or 0) <= log.turns.latest:
         return f"turn {answer.turn_id} is not new"
     return None
 
