@@ -32,6 +32,7 @@ export function AgentChoice({ current, next, choose }: Props) {
   if (names.length < 2) return null;
   return (
     <select
+      className="agent-choice"
       aria-label={words.handover.label}
       title={words.handover.label}
       value={next ?? current}
