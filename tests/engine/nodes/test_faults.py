@@ -9,11 +9,14 @@ from random import Random
 
 import pytest
 
+from tests.core.conversation.helpers.driver import whose
 from tests.engine.helpers.watcher import PATIENCE, Watcher, broken_rules
 from tests.engine.nodes.two_engines import two_engines
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus, LocalNetwork
 from turnwire.bus.sealed import SealedBus
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.view_reducer import ViewReducer
@@ -21,6 +24,7 @@ from turnwire.engine import Engine, Talk
 from turnwire.engine.fanout.channel import FollowAgain
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.settings import EngineSettings
+from turnwire.ports import Commit
 from turnwire.testing import FaultyBus
 
 SETTINGS = EngineSettings(recheck=0.5)
@@ -176,5 +180,53 @@ def test_a_command_that_fails_by_a_defect_of_the_owner_is_refused_and_does_not_w
                 await there.send("and now?")
             assert refused.value.code == "INTERNAL_ERROR"
             monkeypatch.undo()
+
+    asyncio.run(scene())
+
+
+def _message(name: str, text: str) -> list[ev.NormalizedStreamEvent]:
+    """Returns the events of a message with one block."""
+    return [
+        ev.MessageStarted(*whose(), name, "scripted"),
+        ev.ContentStarted(*whose(), name, 0, TextBlock("", "in_progress")),
+        ev.ContentCompleted(*whose(), name, 0, TextBlock(text, "completed")),
+        ev.MessageCompleted(*whose(), name),
+    ]
+
+
+def test_a_client_keeps_no_text_of_an_owner_that_dies_before_the_end_of_the_text_is_committed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        network = LocalNetwork()
+        near, far = (FaultyBus(LocalBus(network), 0, lose=0, double=0, reorder=0) for _ in range(2))
+        async with two_engines(path, buses=(near, far)) as two, asyncio.timeout(PATIENCE):
+            talk = await two.a.create("scripted")
+            await talk.send("hello")
+            (await two.agent_a.opened()).begins()
+            watcher = await Watcher(await two.b.open(talk.id)).__aenter__()
+            await two.a.alive[talk.id].settle()
+            allowed, waiting, commit = asyncio.Semaphore(0), asyncio.Event(), two.a.store.commit
+
+            async def commit_later(what: Commit) -> None:
+                waiting.set()
+                await allowed.acquire()
+                await commit(what)
+
+            monkeypatch.setattr(two.a.store, "commit", commit_later)
+            owner, piece = two.a.alive[talk.id], ev.ContentDelta(*whose(), "m2", 0, "text", "Two.")
+            owner.post([*_message("m1", "One."), *_message("m2", "Two.")[:2], piece])
+            await waiting.wait()
+            # It waits for that commit, so it is read before the other node is sent the piece.
+            owner.post(_message("m2", "Two.")[2:])
+            allowed.release()
+            try:
+                await watcher.until(f.AssistantChunk, lambda frame: frame.payload.partial)
+                near.cut_off()
+                with pytest.raises(FollowAgain):
+                    await watcher.until(f.SessionState, lambda _: False)
+            finally:
+                monkeypatch.undo()
+                allowed.release()
 
     asyncio.run(scene())
