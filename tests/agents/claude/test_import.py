@@ -15,7 +15,7 @@ from tests.agents.claude.helpers.subagent_calls import Lanes, send
 from tests.cli.conftest import TURNWIRE
 from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.claude.sessions.history import find_sessions
-from turnwire.agents.claude.sessions.importer import Brought
+from turnwire.agents.imports import Brought
 from turnwire.cli.commands.import_claude import _import
 from turnwire.cli.ctrl_c import Stop
 from turnwire.cli.home import Home

@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
 from turnwire.agents.codex.app_server import AppServer
 from turnwire.agents.codex.installation import environment, find_codex, missing
+from turnwire.agents.imports import PAGE, Brought, NotNow, claimed, now_ms, short_id
 from turnwire.agents.process import GuardedProcess, plain_environment
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import AddEntry, Tell, Write
-from turnwire.core.conversation.state import Conversation, needs_recovery
+from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.times import iso
 from turnwire.dialects.codex import CodexStreamAdapter, decode
-from turnwire.ports import AgentGone, Commit, ConversationRow, NewConversation, Owned, Store
+from turnwire.ports import AgentGone, Commit, ConversationRow, NewConversation, Store
 
-__all__ = ["Brought", "ThreadReader", "bring", "conversation_of", "thread_reader"]
+__all__ = ["ThreadReader", "bring", "conversation_of", "thread_reader"]
 
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without letters and digits that look alike
-_PAGE = 500
-_LEASE = 600_000  # milliseconds
 _REASON = "import"
-
-
-class Brought(Struct, frozen=True):
-    """The result of importing one thread."""
-
-    conversation_id: str
-    session_id: str
-    entries: int  # number of new entries
-    is_new: bool = False
-    title: str | None = None
-    refused: str | None = None  # why the conversation was not changed
 
 
 def conversation_of(thread_id: str) -> str:
     """Returns the conversation id of a thread: always the same, and short enough to type."""
-    number = int.from_bytes(sha256(f"codex:{thread_id}".encode()).digest())
-    letters = []
-    for _ in range(10):
-        number, rest = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[rest])
-    return "".join(letters)
+    return short_id(f"codex:{thread_id}")
 
 
 # --- threads of Codex -----------------------------------------------------------------------------
@@ -114,8 +94,12 @@ async def bring(
     *,
     owner: str,
     new_id: Callable[[], str],
+    has_died: Callable[[str], bool],
 ) -> Brought | None:
-    """Adds the new turns of a thread to its conversation. Returns None if it has no turns."""
+    """Adds the new turns of a thread to its conversation. Returns None if it has no turns.
+
+    `has_died` says whether an owner has surely ended, so that its lease can be released.
+    """
     thread_id = str(thread["id"])
     name = conversation_of(thread_id)
     if not turns:
@@ -129,32 +113,21 @@ async def bring(
     if not news:
         return Brought(name, thread_id, 0, title=row.title)
     try:
-        claim = await store.claim(name, owner, now=_now(), lease=_LEASE)
-    except Owned:
-        why = "another process runs it; import again when it has ended"
-        return Brought(name, thread_id, 0, title=row.title, refused=why)
-    is_done = False
-    try:
-        row = await store.conversation(name) or row  # only this process can change it now
-        if row.state.turn is not None or row.state.queue or needs_recovery(row.state):
-            why = "a turn or message is open; import again when it has ended"
-            return Brought(name, thread_id, 0, title=row.title, refused=why)
-        retelling = _Retelling(row.state, thread_id, new_id)
-        for turn in news:
-            writes, at = retelling.turn(turn)
-            await store.commit(Commit(claim, retelling.state, writes, at))
-        is_done = True
-    finally:
-        await store.release(claim)
-        if is_new and not is_done:  # a partial import is useless
-            await store.delete(name)
+        async with claimed(store, row, owner, has_died, is_new=is_new) as (claim, current):
+            row = current
+            retelling = _Retelling(row.state, thread_id, new_id)
+            for turn in news:
+                writes, at = retelling.turn(turn)
+                await store.commit(Commit(claim, retelling.state, writes, at))
+    except NotNow as why:
+        return Brought(name, thread_id, 0, title=row.title, refused=str(why))
     added = retelling.state.head - row.head
     return Brought(name, thread_id, added, is_new, row.title)
 
 
 async def _create(store: Store, name: str, thread: Mapping[str, Any]) -> ConversationRow:
     title = thread.get("name") or thread.get("preview") or None
-    created = iso(int(thread.get("createdAt") or _now() // 1000) * 1000)
+    created = iso(int(thread.get("createdAt") or now_ms() // 1000) * 1000)
     state = Conversation(name, title=title)
     new = NewConversation(name, "codex", created, None, title, thread.get("cwd"), state=state)
     return await store.create(structs.replace(new, native_session_id=str(thread["id"])))
@@ -164,7 +137,7 @@ async def _known_turns(store: Store, row: ConversationRow) -> set[str]:
     """Returns the ids of the turns that the log has."""
     known: set[str] = set()
     after = 0
-    while page := await store.entries(row.conversation_id, after=after, limit=_PAGE):
+    while page := await store.entries(row.conversation_id, after=after, limit=PAGE):
         known |= {str(each.entry.meta.get("uuid")) for each in page}
         after = page[-1].sequence
     return known
@@ -185,7 +158,7 @@ class _Retelling:
 
     def turn(self, turn: dict[str, Any]) -> tuple[list[Write], str]:
         """Returns the writes of a turn, and its time."""
-        self._at = int(turn.get("startedAt") or 0) * 1000 or _now()
+        self._at = int(turn.get("startedAt") or 0) * 1000 or now_ms()
         items: list[dict[str, Any]] = turn.get("items") or []
         said = next((each for each in items if each.get("type") == "userMessage"), None)
         self._step(
@@ -254,7 +227,3 @@ def _content(item: Mapping[str, Any]) -> list[Content]:
             case _:
                 content.append(TextContent(msgspec.json.encode(each).decode()))
     return content or [TextContent("(a turn without a message)")]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

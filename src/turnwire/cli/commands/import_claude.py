@@ -17,7 +17,7 @@ from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
     from turnwire.agents.claude.sessions.history import BadRecord, Session, SessionFile
-    from turnwire.agents.claude.sessions.importer import Brought
+    from turnwire.agents.imports import Brought
     from turnwire.ports import Store
 
 __all__ = ["import_claude"]
@@ -117,7 +117,8 @@ async def _import(
 async def _bring(
     store: Store, session: Session, known: str | None, leaf: str | None
 ) -> Brought | None:
-    from turnwire.agents.claude.sessions.importer import Brought, bring, conversation_of
+    from turnwire.agents.claude.sessions.importer import bring, conversation_of
+    from turnwire.agents.imports import Brought
     from turnwire.cli.conversations import has_died
     from turnwire.engine.ownership.owners import owner_name
     from turnwire.ports import Damaged

@@ -13,7 +13,7 @@ from turnwire.cli.terminal.words import counted, plain, some
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.agents.codex.importer import Brought
+    from turnwire.agents.imports import Brought
 
 __all__ = ["import_codex"]
 
@@ -47,7 +47,7 @@ def import_codex(home: Home, project: Path | None, *, as_json: bool) -> None:
 
 async def _import(home: Home, project: Path | None) -> list[Brought]:
     from turnwire.agents.codex.importer import bring, conversation_of, thread_reader
-    from turnwire.cli.conversations import every_conversation
+    from turnwire.cli.conversations import every_conversation, has_died
     from turnwire.engine.ownership.owners import owner_name
 
     brought: list[Brought] = []
@@ -75,6 +75,7 @@ async def _import(home: Home, project: Path | None) -> list[Brought]:
                     await reader.turns(thread["id"]),
                     owner=owner_name("import"),
                     new_id=lambda: secrets.token_hex(16),
+                    has_died=has_died,
                 )
                 brought += [result] if result is not None else []
     return brought

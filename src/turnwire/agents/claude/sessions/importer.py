@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from hashlib import sha256
 from typing import TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from turnwire.agents.claude.sessions.history import Session
 from turnwire.agents.claude.sessions.replayer import Retelling
 from turnwire.agents.claude.turn.prompts import prompt_uuid
-from turnwire.core.conversation.state import Conversation, needs_recovery
+from turnwire.agents.imports import PAGE, Brought, NotNow, claimed, now_ms, short_id
+from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
 from turnwire.dialects.claude.branches import branch, story, title_of, voices_in
 from turnwire.dialects.claude.history import Record
-from turnwire.ports import Claim, Commit, ConversationRow, NewConversation, Owned, Store
+from turnwire.ports import Commit, ConversationRow, NewConversation, Store
 
-__all__ = ["Brought", "bring", "conversation_of"]
+__all__ = ["bring", "conversation_of"]
 
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without letters and digits that look alike
-_PAGE = 500
-_LEASE = 600_000  # milliseconds
 _COUNTS = ("said", "told", "result")  # kinds that make a session new; others are added with them
 
 _Story: TypeAlias = list[tuple[Record, str | None]]
 
 
-class Brought(Struct, frozen=True):
-    """The result of importing one session."""
-
-    conversation_id: str
-    session_id: str
-    entries: int  # number of new entries
-    is_new: bool = False
-    title: str | None = None
-    refused: str | None = None  # why the conversation was not changed
-    reset: list[str] = []  # fields of the session that the conversation did not get
-
-
 def conversation_of(session_id: str, leaf: str | None = None) -> str:
     """Returns the conversation id of a session: always the same, and short enough to type."""
-    number = int.from_bytes(sha256(f"{session_id}:{leaf or ''}".encode()).digest())
-    letters = []
-    for _ in range(10):
-        number, rest = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[rest])
-    return "".join(letters)
+    return short_id(f"{session_id}:{leaf or ''}")
 
 
 async def bring(
@@ -84,41 +63,20 @@ async def bring(
     elif await _is_known(store, row, told):
         return Brought(name, session.session_id, 0, title=row.title)
     try:
-        claim = await _claim(store, name, owner, has_died)
-    except Owned:
-        return _left(row, session, "another process runs it; import again when it has ended")
-    is_done = False
-    try:
-        row = await store.conversation(name) or row  # only this process can change it now
-        if row.state.turn is not None or row.state.queue or needs_recovery(row.state):
-            return _left(row, session, "a turn or message is open; import again when it has ended")
-        retelling = await _retell(store, row, session, told, new_id)
-        native = session.session_id if is_whole and row.native_session_id is None else None
-        for batch in retelling.ready:
-            await store.commit(
-                Commit(claim, batch.state, batch.writes, batch.at, native_session_id=native)
-            )
-        is_done = True
-    finally:
-        await store.release(claim)
-        if is_new and not is_done:  # interrupted, as by Ctrl-C: a partial import is useless
-            await store.delete(name)
+        async with claimed(store, row, owner, has_died, is_new=is_new) as (claim, current):
+            row = current
+            retelling = await _retell(store, row, session, told, new_id)
+            native = session.session_id if is_whole and row.native_session_id is None else None
+            for batch in retelling.ready:
+                await store.commit(
+                    Commit(claim, batch.state, batch.writes, batch.at, native_session_id=native)
+                )
+    except NotNow as why:
+        return Brought(name, session.session_id, 0, title=row.title, refused=str(why))
     state = retelling.state
     reset = ["cwd"] if is_new and session.places and session.cwd is None else []
     added = state.head - row.head
     return Brought(name, session.session_id, added, is_new, state.title, reset=reset)
-
-
-async def _claim(store: Store, name: str, owner: str, has_died: Callable[[str], bool]) -> Claim:
-    try:
-        return await store.claim(name, owner, now=_now(), lease=_LEASE)
-    except Owned as owned:
-        before = str(owned.data.get("owner"))
-        if not has_died(before):
-            raise
-        # Claims in the name of the dead owner, to release its lease.
-        await store.release(await store.claim(name, before, now=_now(), lease=0))
-    return await store.claim(name, owner, now=_now(), lease=_LEASE)
 
 
 async def _create(
@@ -126,7 +84,7 @@ async def _create(
 ) -> ConversationRow:
     title = title_of(session.titles, session.records)
     first = next((record.at for record in main if record.at is not None), None)
-    created = iso(first if first is not None else _now())
+    created = iso(first if first is not None else now_ms())
     state = Conversation(name, title=title)
     # Set at creation, which shows that the session was not started for this conversation.
     native = session.session_id if is_whole else None
@@ -168,13 +126,9 @@ def _left_branch(session: Session, told: _Story, known: dict[str, int], here: st
     return any(known.get(uuid, -1) > known.get(here or "", -1) for uuid in others)
 
 
-def _left(row: ConversationRow, session: Session, why: str) -> Brought:
-    return Brought(row.conversation_id, session.session_id, 0, title=row.title, refused=why)
-
-
 async def _is_known(store: Store, row: ConversationRow, told: _Story) -> bool:
     """Whether the log already contains the last record of the session, the usual case."""
-    page = await store.entries(row.conversation_id, limit=_PAGE, newest=True)
+    page = await store.entries(row.conversation_id, limit=PAGE, newest=True)
     newest = {each.entry.meta.get("uuid") for each in page}
     last = next(record for record, _ in reversed(told) if record.kind in _COUNTS)
     return last.uuid in newest
@@ -185,14 +139,10 @@ async def _known_uuids(store: Store, row: ConversationRow) -> dict[str, int]:
     name = row.conversation_id
     known = {prompt_uuid(f"{name}:{turn_id}"): 0 for turn_id in range(1, row.state.turns + 1)}
     after = 0
-    while page := await store.entries(name, after=after, limit=_PAGE):
+    while page := await store.entries(name, after=after, limit=PAGE):
         for each in page:
             uuid = each.entry.meta.get("uuid")
             if isinstance(uuid, str):
                 known[uuid] = each.sequence
         after = page[-1].sequence
     return known
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
