@@ -6,7 +6,14 @@ import asyncio
 
 from msgspec import structs
 
-from turnwire.core.conversation.effects import AddEntry, Audit, EndRequest, EndTurn, Write
+from turnwire.core.conversation.effects import (
+    AddEntry,
+    Audit,
+    ChangeAgent,
+    EndRequest,
+    EndTurn,
+    Write,
+)
 from turnwire.core.conversation.state import Conversation, Waiting
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import TextPart
@@ -92,6 +99,25 @@ async def a_commit_is_whole_when_it_returns(store: Store) -> None:
     expect(
         row is not None and row.native_session_id == "s-1",
         "a commit without a session id keeps the stored one",
+    )
+
+
+async def another_agent_has_its_own_session(store: Store) -> None:
+    talk = await begin(store)
+    await talk.commit(talk.prepare(*talk.entries("a"), native_session_id="s-1"))
+    await talk.commit(talk.prepare(*talk.entries("b"), ChangeAgent("other", None, False)))
+    row = await store.conversation("c")
+    expect(row is not None and row.agent == "other", "the agent of the conversation has changed")
+    expect(
+        row is not None and (row.native_session_id, row.owns_session) == (None, False),
+        "the session of the agent before is not that of the new one",
+    )
+    await talk.commit(talk.prepare(ChangeAgent("demo", "s-1", True)))
+    row = await store.conversation("c")
+    expect(
+        row is not None
+        and (row.agent, row.native_session_id, row.owns_session) == ("demo", "s-1", True),
+        "the agent that comes back has its session again",
     )
 
 
@@ -352,6 +378,7 @@ async def strange_text_is_written_and_read(store: Store) -> None:
 LOG_CHECKS = [
     a_conversation_begins_empty_and_is_found_again,
     a_commit_is_whole_when_it_returns,
+    another_agent_has_its_own_session,
     a_refused_commit_leaves_nothing_behind,
     numbers_have_no_gap_and_no_repeat,
     commits_keep_the_order_in_which_they_were_called,
