@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,37 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.agents.acp.helpers.real_opencode import opencode_environment
 from tests.agents.acp.helpers.sessions import Talk, opened
 from turnwire.agents.acp import AcpAgent
 from turnwire.core import events as ev
 from turnwire.testing.agent_listener import processes_below_us, still_running
 from turnwire.testing.model_api import Fail, ModelApi, Say, Text, Thinking, ToolUse
 
-VERSION = "1.18.33"
 SLEEP = ToolUse("bash", {"command": "sleep 1000", "description": "Sleep"})
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    """The program of opencode, installed once into a cache folder."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "turnwire-tests" / f"opencode-{VERSION}"
-    found = folder / "node_modules" / ".bin" / "opencode"
-    if not found.exists():
-        if shutil.which("npm") is None:
-            pytest.skip("npm is not installed")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "install", "--no-audit", "--no-fund", f"opencode-ai@{VERSION}"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"opencode could not be installed: {done.stderr[-200:]}")
-    return found
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of opencode for all tests: its first start takes long."""
-    return tmp_path_factory.mktemp("home")
 
 
 class Opencode:
@@ -57,30 +31,7 @@ class Opencode:
 
     @asynccontextmanager
     async def session(self, api: ModelApi, **start: Any) -> AsyncIterator[Talk]:
-        model = {"name": "Fake", "reasoning": True, "tool_call": True}
-        provider = {
-            "npm": "@ai-sdk/openai-compatible",
-            "name": "Fake",
-            "options": {"baseURL": f"{api.url}/v1", "apiKey": "none"},
-            "models": {"fake-model": model},
-        }
-        config = {
-            "model": "fake/fake-model",
-            "small_model": "fake/fake-model",
-            "autoupdate": False,
-            "share": "disabled",
-            "permission": {"bash": "ask"},
-            "provider": {"fake": provider},
-        }
-        env = {
-            "HOME": str(self._home),
-            **{
-                f"XDG_{kind}_HOME": str(self._home / kind)
-                for kind in ("DATA", "CONFIG", "CACHE", "STATE")
-            },
-            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-        }
+        env = opencode_environment(api.url, self._home)
         command = [str(self._program), "acp"]
         agent = AcpAgent("opencode", command, env=env, roots=[self._work], start_seconds=200)
         async with opened(agent, **start) as talk:
