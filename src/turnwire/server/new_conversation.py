@@ -18,7 +18,15 @@ from turnwire.server.access.limits import MOST_PATH
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin", "check_mode_for", "check_title", "open_roots", "options_for"]
+__all__ = [
+    "NewConversation",
+    "begin",
+    "check_mode_for",
+    "check_title",
+    "id_for",
+    "open_roots",
+    "options_for",
+]
 
 _BUDGET = "max_budget_usd"  # an option of every conversation, with any agent
 
@@ -68,7 +76,7 @@ async def begin(
     most, wanted = service.settings.budget_usd_per_conversation, options.get(_BUDGET)
     if most is not None and isinstance(wanted, int | float):  # any user may choose less
         options = {**options, _BUDGET: min(wanted, most)}
-    conversation_id = None if own_id is None else _id_for(who, own_id)
+    conversation_id = None if own_id is None else id_for(who, own_id)
     await service.check_room(who, conversations=1)
     try:
         talk = await service.engine.create(
@@ -98,7 +106,7 @@ def check_title(title: str) -> str:
     return title.strip()
 
 
-def _id_for(who: Who, own_id: str) -> str:
+def id_for(who: Who, own_id: str) -> str:
     """Returns an id that depends only on the user and the key, so that no key has to be stored."""
     return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
 

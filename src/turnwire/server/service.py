@@ -15,8 +15,11 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.times import iso
 from turnwire.data_dir import cannot_use, cause_of, make_data_dir
+from turnwire.dialects.aisdk.projector import AiSdkProjector
+from turnwire.dialects.aisdk.projector import unpack as ui_unpack
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.dialects.rpc.relayed import pack, unpack
+from turnwire.dialects.v2 import relayed as v2_relayed
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
@@ -78,13 +81,16 @@ class Service:
             pack,
             unpack,
         )
+        self.aisdk = WireProtocol(
+            "aisdk", lambda row: AiSdkProjector(row.conversation_id), v2_relayed.pack, ui_unpack
+        )
         self.engine = Engine(
             store,
             agents,
             settings=_engine_settings(settings, self.roots),
             clock=clock,
             bus=bus,
-            protocols=[self.rpc],
+            protocols=[self.rpc, self.aisdk],
             changed=self.news.tell,
             load=lambda: {"sockets": len(self.hub)},
         )

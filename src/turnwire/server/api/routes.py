@@ -17,6 +17,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server.access.auth import cookie_name
 from turnwire.server.access.keys import Who
+from turnwire.server.aisdk import chat
 from turnwire.server.api import (
     changes,
     controls,
@@ -59,6 +60,10 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}/context", "GET", controls.context),
     ("/api/conversations/{id}/models", "GET", controls.models),
     ("/api/conversations/{id}/commands", "GET", controls.commands),
+    ("/api/chat", "POST", chat.submit),
+    ("/api/chat/{chat}/stream", "GET", chat.resume),
+    ("/api/chat/{chat}/messages", "GET", chat.messages),
+    ("/api/chat/{chat}/stop", "POST", chat.stop),
     ("/api/budget", "GET", inbox_search_blobs.budget),
     ("/api/search", "GET", inbox_search_blobs.search),
     ("/api/inbox", "GET", inbox_search_blobs.inbox),

@@ -1,0 +1,1 @@
+"""Front ends of the AI SDK: `useChat` and other readers of a UI message stream."""
