@@ -21,6 +21,8 @@ VOLUME = (
     "prove/test_invariants.py",
     "prove/test_several_nodes.py",
     "prove/test_sweep.py",
+    "server/aisdk/test_chat.py",
+    "server/aisdk/test_packages.py",
     "server/nodes/test_cut_off.py",
     "server/nodes/test_sigterm.py",
     "server/test_reconnect.py",

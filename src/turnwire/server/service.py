@@ -15,8 +15,6 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.times import iso
 from turnwire.data_dir import cannot_use, cause_of, make_data_dir
-from turnwire.dialects.aisdk.projector import AiSdkProjector
-from turnwire.dialects.aisdk.projector import unpack as ui_unpack
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.dialects.rpc.relayed import pack, unpack
 from turnwire.dialects.v2 import relayed as v2_relayed
@@ -41,6 +39,8 @@ from turnwire.server.access.isolation import has_other_users, isolate, risks
 from turnwire.server.access.keys import Keys, Who
 from turnwire.server.access.public import Public
 from turnwire.server.access.shares import Shares
+from turnwire.server.aisdk.projector import AiSdkProjector
+from turnwire.server.aisdk.projector import unpack as ui_unpack
 from turnwire.server.api.changes import News
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.other_nodes import OtherNodes, bus_of

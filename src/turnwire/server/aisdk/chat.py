@@ -14,15 +14,6 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
 from turnwire.core.status import Status
 from turnwire.core.times import iso
-from turnwire.dialects.aisdk.messages import history_of
-from turnwire.dialects.aisdk.requests import (
-    ChatRequest,
-    SentMessage,
-    answers_in,
-    content_of,
-    place_of,
-)
-from turnwire.dialects.aisdk.writer import UiWriter
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.reply import ReplyReader
@@ -34,6 +25,15 @@ from turnwire.ports import StoredEntry
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PAGE
 from turnwire.server.aisdk.events import UiEvents
+from turnwire.server.aisdk.history import history_of
+from turnwire.server.aisdk.requests import (
+    ChatRequest,
+    SentMessage,
+    answers_in,
+    content_of,
+    place_of,
+)
+from turnwire.server.aisdk.writer import UiWriter
 from turnwire.server.api.responses import SAFE_HEADERS, json_answer, number, read_json
 from turnwire.server.new_conversation import NewConversation, begin, id_for
 from turnwire.server.service import Service
@@ -238,7 +238,7 @@ async def _continue(
             try:
                 await carry_out(answer, talk, who, service)
             except Refused as refused:
-                if refused.code not in _ENDED:  # somebody else was faster
+                if refused.code not in _ENDED:  # another person was faster
                     raise
     reader = await _reader_of(service, talk, turn_id)
     return _stream(service, who, talk, reader, after=after, version=version)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.pieces import LARGE, in_pieces
-from turnwire.dialects.aisdk.projector import UiSent, event_of
-from turnwire.dialects.aisdk.writer import UiWriter
 from turnwire.dialects.v2 import frames as f
+from turnwire.server.aisdk.projector import UiSent, event_of
+from turnwire.server.aisdk.writer import UiWriter
 from turnwire.server.api.problems import error_frame
 
 __all__ = ["UiEvents"]

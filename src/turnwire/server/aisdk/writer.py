@@ -13,7 +13,10 @@ from typing import Any, TypeAlias, cast
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status, TurnEnd
 from turnwire.dialects.aisdk import chunks as u
-from turnwire.dialects.aisdk.parts import (
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.reply import ReplyReader
+from turnwire.server.aisdk.parts import (
     OURS,
     about_block,
     end_metadata,
@@ -24,10 +27,7 @@ from turnwire.dialects.aisdk.parts import (
     resolved_data,
     sources_of,
 )
-from turnwire.dialects.aisdk.projector import delta_of
-from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.reply import ReplyReader
+from turnwire.server.aisdk.projector import delta_of
 
 __all__ = ["UiWriter", "message_id_of"]
 

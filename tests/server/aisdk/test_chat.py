@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.dialects.aisdk.helpers.judges import VERSIONS, judged
-from tests.dialects.aisdk.helpers.streams import shown
+from tests.server.aisdk.helpers.judges import VERSIONS, judged
+from tests.server.aisdk.helpers.streams import shown
 from tests.server.helpers.events import events_of
 from tests.server.helpers.http_scenes import play
 from tests.server.helpers.listening_client import until

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.dialects.aisdk.helpers.streams import reader_of
+from tests.server.aisdk.helpers.streams import reader_of
 from turnwire.core.content import (
     Blob,
     Content,
@@ -19,11 +19,11 @@ from turnwire.core.content import (
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, QueueItem, Status, TurnEnd, TurnError
 from turnwire.dialects.aisdk import chunks as u
-from turnwire.dialects.aisdk.messages import MessageBuilder, history_of
-from turnwire.dialects.aisdk.writer import UiWriter
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.reply import ReplyReader
+from turnwire.server.aisdk.history import history_of
+from turnwire.server.aisdk.writer import UiWriter
 
 AT = "2026-01-01T12:00:00.000Z"
 START = [u.Start("turn-7", {"turnwire": {"turnId": 7}}), u.StartStep()]
@@ -311,39 +311,7 @@ def test_a_turn_ends_well_or_not() -> None:
     assert wrote(complete(is_error=True, **place))[-1] == u.Error("The turn has failed.")
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
-def test_a_message_is_assembled_from_all_kinds_of_chunks() -> None:
-    builder = MessageBuilder()
-    assert builder.message is None
-    tool = {"type": "dynamic-tool", "toolName": "Read", "toolCallId": "t-1", "input": {}}
-    for chunk in (
-        u.Start("turn-7"),
-        u.TextStart("m:0", GONE),
-        u.TextEnd("m:0"),
-        u.ToolInputStart("t-1", "Read"),
-        u.ToolInputDelta("t-1", "{}"),
-        u.ToolInputAvailable("t-1", "Read", {}),
-        u.ToolApprovalRequest("r-1", "t-1"),
-        u.ToolProgress("t-1", "a"),
-        u.ToolOutputError("t-1", "no"),
-        u.ToolInputError("t-2", "Read", "{", "wrong"),
-        u.File("/a", "image/png"),
-        u.Abort(),
-    ):
-        builder.add(chunk)
-    failed = {"state": "output-error", "errorText": "no", "providerExecuted": True}
-    assert builder.message == {
-        "id": "turn-7",
-        "role": "assistant",
-        "parts": [
-            {"type": "text", "text": "", "state": "done", "providerMetadata": GONE},
-            {**tool, **failed, "approval": {"id": "r-1"}},
-            {**tool, **failed, "toolCallId": "t-2", "input": "{", "errorText": "wrong"},
-            {"type": "file", "url": "/a", "mediaType": "image/png"},
-        ],
-    }
+# --- the history -------------------------------------------------------------------------------------
 
 
 def test_the_history_has_what_people_said() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from turnwire.core.error_codes import Refused
-from turnwire.dialects.aisdk.requests import SentMessage, answers_in, content_of, place_of
 from turnwire.dialects.v2 import commands as c
+from turnwire.server.aisdk.requests import SentMessage, answers_in, content_of, place_of
 
 
 def message(*parts: dict[str, Any], name: str = "turn-7", metadata: Any = None) -> SentMessage:

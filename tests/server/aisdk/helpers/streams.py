@@ -5,20 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tests.helpers.recorded_streams import events_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Status
 from turnwire.dialects.aisdk import chunks as u
-from turnwire.dialects.aisdk.messages import MessageBuilder, history_of
-from turnwire.dialects.aisdk.writer import UiWriter
+from turnwire.dialects.aisdk.messages import MessageBuilder
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.reply import ReplyReader
 from turnwire.engine.recording_view import Recording
+from turnwire.server.aisdk.history import history_of
+from turnwire.server.aisdk.writer import UiWriter
 
-__all__ = ["assembled", "history", "recorded_frames", "shown", "streams_of", "turns_in"]
+__all__ = [
+    "assembled",
+    "frames_of",
+    "history",
+    "recorded_frames",
+    "shown",
+    "streams_of",
+    "turns_in",
+]
 
 
 def recorded_frames(events: Sequence[NormalizedStreamEvent]) -> list[list[f.Frame]]:
@@ -27,6 +38,12 @@ def recorded_frames(events: Sequence[NormalizedStreamEvent]) -> list[list[f.Fram
     out = [recording.connect()]
     out += [recording.feed(event) for event in events]
     return [*out, recording.finish()]
+
+
+def frames_of(path: Path) -> list[f.Frame]:
+    """Returns the frames of a recorded stream of Claude Code."""
+    events = events_of(path.read_bytes().splitlines())
+    return [frame for some in recorded_frames(events) for frame in some]
 
 
 def turns_in(frames: Sequence[f.Frame]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Recorded streams as UI message streams: the package `ai` reads them, and cuts lose nothing."""
+"""Recorded streams as UI message streams: cuts lose nothing."""
 
 from __future__ import annotations
 
@@ -7,43 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.aisdk.helpers.judges import VERSIONS, judged
-from tests.dialects.aisdk.helpers.streams import (
+from tests.helpers.recorded_streams import RECORDED, events_of
+from tests.server.aisdk.helpers.streams import (
     assembled,
+    frames_of,
     history,
     recorded_frames,
     shown,
     streams_of,
     turns_in,
 )
-from tests.helpers.recorded_streams import RECORDED, events_of
-from turnwire.dialects.aisdk import chunks as u
-from turnwire.dialects.v2 import frames as f
 from turnwire.engine.recording_view import Recording
 
 GOES_ON = {"09c_subagent_background"}  # background work goes on after the end of a turn
 CUTS = 60  # of one recording
-
-
-def frames_of(path: Path) -> list[f.Frame]:
-    events = events_of(path.read_bytes().splitlines())
-    return [frame for some in recorded_frames(events) for frame in some]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_package_assembles_every_recorded_turn_as_we_do(version: int) -> None:
-    cases: list[list[list[u.Chunk]]] = []
-    names: list[str] = []
-    for path in RECORDED:
-        frames = frames_of(path)
-        for turn_id in turns_in(frames):
-            cases.append(streams_of(frames, turn_id, version=version))
-            names.append(f"{path.stem}, turn {turn_id}")
-    assert len(cases) >= len(RECORDED)
-    for name, case, told in zip(names, cases, judged(version, cases), strict=True):
-        failed = [chunk.error_text for stream in case for chunk in stream if type(chunk) is u.Error]
-        assert told["errors"] == [f"Error: {text}" for text in failed], name
-        assert told["message"] == assembled(case), name
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

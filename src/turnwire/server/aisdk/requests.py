@@ -8,8 +8,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
-from turnwire.dialects.aisdk.parts import OURS
 from turnwire.dialects.v2 import commands as c
+from turnwire.server.aisdk.parts import OURS
 
 __all__ = ["ChatRequest", "SentMessage", "answers_in", "content_of", "place_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from turnwire.dialects.aisdk import chunks as u
-from turnwire.dialects.aisdk.projector import AiSdkProjector, UiSent, event_of, unpack
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.relayed import pack
+from turnwire.server.aisdk.projector import AiSdkProjector, UiSent, event_of, unpack
 from turnwire.testing import check_projector
 
 
