@@ -247,7 +247,7 @@ def test_a_queued_message_waits_for_its_turn(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_what_a_chat_may_not_send_is_refused(tmp_path: Path) -> None:
+def test_a_chat_is_refused_what_it_may_not_send(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         await streamed(http, body(says("hello")))
         strange = says("hello", "m-2")

@@ -12,7 +12,7 @@ from turnwire.server.aisdk.projector import AiSdkProjector, UiSent, event_of, un
 from turnwire.testing import check_projector
 
 
-def test_it_keeps_the_promises_of_the_port() -> None:
+def test_the_projector_keeps_the_promises_of_the_port() -> None:
     check_projector(lambda: AiSdkProjector("talk"))
 
 
