@@ -162,15 +162,16 @@ def test_a_form_of_an_mcp_server_has_a_question_for_each_field() -> None:
     )
     assert isinstance(question, ev.QuestionAsked)
     assert [each.question for each in question.questions] == [
-        *("Your name", "old", "age", "size", "kind", "odd")
+        f"Who? {name}" for name in ("Your name", "old", "age", "size", "kind", "odd")
     ]
-    said = {"Your name": "Ada", "old": "true", "age": "36", "size": "1.7", "kind": "a", "odd": 1}
+    texts = {"Your name": "Ada", "old": "Yes", "age": "36", "size": "1.7", "kind": "a", "odd": 1}
+    said = {f"Who? {name}": value for name, value in texts.items()}
     assert answer(server, None, said) == {
         "action": "accept",
         "content": {"name": "Ada", "old": True, "age": 36, "size": 1.7, "kind": "a", "odd": 1},
     }
-    assert answer(server, None, {"age": "old"})["content"] == {"age": "old"}
-    assert answer(server, None, "Ada")["content"]["name"] == "Ada"
+    assert answer(server, None, {"Who? age": "old"})["content"] == {"age": "old"}
+    assert answer(server, None, {}) == {"action": "decline"}
     assert answer(server, "deny") == {"action": "decline"}
 
 
@@ -181,7 +182,7 @@ def test_a_request_of_an_mcp_server_without_a_form_is_accepted_or_declined(more:
     )
     (only,) = question.questions
     assert [each.label for each in only.options] == ["Accept", "Decline"]
-    assert answer(server, None, {"Sure?": "Accept"}) == {"action": "accept", "content": {}}
+    assert answer(server, None, {only.id: "Accept"}) == {"action": "accept", "content": {}}
     assert answer(server, None, "Decline") == {"action": "decline"}
 
 

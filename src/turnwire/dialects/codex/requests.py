@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.core import events as ev
+from turnwire.core import forms
+from turnwire.core.questions import questions_of
 from turnwire.dialects.codex import items as i
 from turnwire.dialects.codex import messages as m
 from turnwire.dialects.codex.translate import changes_of
 
 __all__ = ["Request", "WhatIsAsked", "answer_of", "asks", "is_answered", "result_text"]
-
-_ACCEPT, _DECLINE = "Accept", "Decline"  # the options of an MCP server's question without a form
 
 
 class Request(Struct, gc=False):
@@ -118,43 +118,18 @@ def _as_input(asked: m.UserInputQuestion) -> dict[str, Any]:
 
 def _elicitation(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
     """Returns the question of an MCP server: one for each field of its form."""
-    schema = asked.requested_schema
-    fields = schema.get("properties") if isinstance(schema, dict) else None
-    questions: list[ev.Question] = []
-    for key, field in (fields if isinstance(fields, dict) else {}).items():
-        about = field if isinstance(field, dict) else {}
-        words = _words(key, field)
-        values = about.get("enum")
-        if about.get("type") == "boolean":
-            values = ["true", "false"]
-        options = [
-            ev.QuestionOption(str(each)) for each in (values if isinstance(values, list) else [])
-        ]
-        questions.append(ev.Question(words, words, options, False, not options, None))
-    if not questions:
-        message = asked.message if asked.url is None else f"{asked.message} {asked.url}".strip()
-        options = [ev.QuestionOption(_ACCEPT), ev.QuestionOption(_DECLINE)]
-        questions = [ev.Question(message, message, options, False, False, asked.server_name)]
-    given = {
-        "message": asked.message,
-        "server": asked.server_name,
-        "questions": [
-            {
-                "id": each.id,
-                "question": each.question,
-                "options": [{"label": option.label} for option in each.options],
-                "free_text": each.free_text,
-            }
-            for each in questions
-        ],
-    }
-    return WhatIsAsked(name, "mcp_elicitation", given, questions)
+    given = forms.asked_with(_form_words(asked), _form_fields(asked))
+    return WhatIsAsked(
+        name, "mcp_elicitation", {"server": asked.server_name, **given}, questions_of(given)
+    )
 
 
-def _words(key: str, field: Any) -> str:
-    """Returns the text of the question for a field of a form."""
-    about = field if isinstance(field, dict) else {}
-    return str(about.get("title") or about.get("description") or key)
+def _form_words(asked: m.ElicitationRequest) -> str:
+    return asked.message if asked.url is None else f"{asked.message} {asked.url}".strip()
+
+
+def _form_fields(asked: m.ElicitationRequest) -> forms.Fields:
+    return {} if asked.url is not None else forms.fields_of(asked.requested_schema)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -194,38 +169,12 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _elicited(asked: m.ElicitationRequest, answer: Any) -> dict[str, Any]:
-    if answer is None:
-        return {"action": "decline"}
-    schema = asked.requested_schema
-    fields = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(fields, dict) or not fields:
-        chosen = list(answer.values()) if isinstance(answer, dict) else [answer]
-        return {"action": "decline"} if _DECLINE in chosen else {"action": "accept", "content": {}}
-    if not isinstance(answer, dict):  # the answer to the only question
-        answer = {_words(name, field): answer for name, field in fields.items()}
-    said = {name: answer.get(_words(name, field)) for name, field in fields.items()}
-    content = {
-        name: _as_type(fields[name], each) for name, each in said.items() if each is not None
-    }
-    return {"action": "accept", "content": content}
-
-
-def _as_type(field: Any, value: Any) -> Any:
-    """Returns the answer in the type of the form's field, as far as it can be read so."""
-    kind = field.get("type") if isinstance(field, dict) else None
-    if not isinstance(value, str):
-        return value
-    try:
-        match kind:
-            case "boolean":
-                return value == "true"
-            case "integer":
-                return int(value)
-            case "number":
-                return float(value)
-    except ValueError:
-        pass
-    return value
+    fields = _form_fields(asked)
+    if not fields:
+        is_accepted = forms.accepts(answer)
+        return {"action": "accept", "content": {}} if is_accepted else {"action": "decline"}
+    values = forms.values_of(_form_words(asked), fields, answer)
+    return {"action": "accept", "content": values} if values else {"action": "decline"}
 
 
 def is_answered(request: Request) -> bool:
