@@ -17,6 +17,7 @@ ALLOWED = {
     "functools",
     "hashlib",
     "heapq",
+    "difflib",
     "itertools",
     "msgspec",
     "re",

@@ -18,15 +18,21 @@ from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
 from turnwire.ports import Agent, AgentSession, Store
 
 ROOT = Path(turnwire.__file__).parent
-# These run in the agent's own processes, which never know the variable.
-ELSEWHERE = {"agents/guard.py", "agents/run_child.py"}
+# These run in the agent's own processes, which never know the variable; the last only asks a program
+# for its version.
+ELSEWHERE = {"agents/guard.py", "agents/run_child.py", "agents/program_version.py"}
 MODULES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(ROOT.rglob("*.py"))
     # A bus only carries, and may lose everything: its callers name the places.
     if path.relative_to(ROOT).parts[0] not in ("bus", "core", "dialects", "testing")
 }
-COMMAND_LINE = ("cli/", "agents/claude/sessions/importer.py", "agents/codex/importer.py")
+COMMAND_LINE = (
+    "cli/",
+    "agents/claude/sessions/importer.py",
+    "agents/codex/importer.py",
+    "agents/imports.py",
+)
 SPAWNS = {
     *("subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"),
     *("Popen", "check_call", "check_output", "fork", "forkpty", "posix_spawn", "posix_spawnp"),
