@@ -50,6 +50,7 @@ _ABILITIES: list[tuple[str, str, _Has]] = [
         "changes how much it thinks",
         _command("session.set_max_thinking_tokens"),
     ),
+    ("steers", "takes messages into a running turn", lambda able: able.steers),
     ("forks", "forks with its own memory", lambda able: able.forks),
     ("rewind", "rewinds files", _command("user.rewind")),
     ("commands", "has slash commands", _control("commands")),

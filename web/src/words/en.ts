@@ -97,6 +97,7 @@ export const en = {
     models: "changes its model",
     permission_modes: "changes its permission mode",
     thinking: "changes how much it thinks",
+    steers: "takes messages into a running turn",
     forks: "forks with its own memory",
     rewind: "rewinds files",
     commands: "has slash commands",

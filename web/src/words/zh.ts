@@ -87,6 +87,7 @@ export const zh: Words = {
     models: "切换模型",
     permission_modes: "切换权限模式",
     thinking: "调整思考量",
+    steers: "在运行中的一轮里接收消息",
     forks: "带着自身记忆分叉",
     rewind: "回退文件",
     commands: "斜杠命令",
