@@ -119,16 +119,20 @@ class DatabaseRows:
                 rows: Sequence[Any] = await self._connection.fetch(sql, *values)
                 return rows
             except Exception as failure:
-                if self._connection is not None:
-                    self._connection.terminate()
-                    self._connection = None
+                await self._drop()
                 if not is_lost(failure) or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.02)
 
+    async def _drop(self) -> None:
+        """Ends the connection, but not in order: the server may be restarted at this moment."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+            await asyncio.sleep(0)  # the socket is closed in the next round of the loop
+
     def close(self) -> None:
-        if self._connection is not None:  # not in order: the server may be restarted at this moment
-            self._loop.call_soon_threadsafe(self._connection.terminate)
+        self._run(self._drop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
