@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from turnwire.core import events as ev
 from turnwire.core import happenings as h
@@ -14,7 +14,7 @@ from turnwire.core.entries import entry_of, event_entry
 from turnwire.core.growing import Growing
 from turnwire.core.opening import Opening, Start
 from turnwire.core.status import Capabilities, Limits, Status, Totals, TurnEnd
-from turnwire.dialects.rpc.projector import Line, RpcProjector
+from turnwire.dialects.rpc.projector import Line, RpcProjector, Steered
 
 NOW = "2026-01-01T12:00:00.000Z"
 WHO = ("claude", "s-2", None, None)
@@ -65,6 +65,20 @@ def test_output_of_a_tool_is_sent_in_the_form_that_a_connection_asks_for() -> No
     p.project([spoke(ev.ContentStarted(*WHO, "m", 0, call))])
     lines = p.project([spoke(ev.ToolProgress(*WHO, "t-1", "Bash", 1.0, "out"))])
     assert [line.kind for line in lines] == ["output_delta", "text_delta"]
+
+
+def test_a_message_that_was_steered_is_followed_by_the_news_of_that() -> None:
+    entry = entry_of("user", [TextBlock("Briefly.", "completed")], **AT, steered_as="q-1")
+    told, news = projector().project([h.EntryAdded(5, entry, "trace")])
+    assert (told.number, told.news) == (5, None)
+    assert news.news == Steered("q-1")
+
+
+def test_the_agent_that_took_over_is_named_from_its_state_on() -> None:
+    p = projector()
+    p.project([h.StateChanged(NOW, structs.replace(STATUS, agent="codex"))])
+    [line] = p.project([spoke(ev.SystemEvent(*WHO, "status", Raw(b"{}"), True))])
+    assert data_of(line)["data"]["provider"] == "codex"
 
 
 def test_transient_notices_are_system_messages() -> None:

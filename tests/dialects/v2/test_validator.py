@@ -679,3 +679,45 @@ def test_news_of_an_agent_without_its_name_change_nothing() -> None:
     session.payload("session.system_event", -1)["data"] = None
     del session.payload("session.state", -1)["agent"]
     assert check(session.lines).violations == []
+
+
+# --- a message into the running turn --------------------------------------------------------------
+
+
+def with_a_steered_message() -> Session:
+    """A person sends a message into the running turn, and the agent takes it."""
+    session = Session("01")
+    words = [{"type": "text", "text": "Briefly."}]
+    wish = {"content": "Briefly.", "steer": True}
+    sent = {"type": "user.message", "client_message_id": "m-02", "payload": wish}
+    ack = deepcopy(session.lines[session.place("user.message.ack")])
+    ack["server"]["payload"] = {"client_message_id": "m-02", "queue_id": "q-1", "turn_id": 1}
+    running = session.lines[session.place("session.state", 1)]
+    waits = deepcopy(running)
+    item = {"queue_id": "q-1", "content": words, "client_message_id": "m-02"}
+    waits["server"]["payload"]["queue"] = [item]
+    taken = deepcopy(session.lines[session.place("user.message")])
+    told = {"content": words, "client_message_id": "m-02", "steered_as": "q-1"}
+    taken["server"]["payload"].update(told)
+    place = session.place("assistant.chunk")
+    added = [{"client": sent}, ack, waits, taken, deepcopy(running)]
+    session.lines[place:place] = added
+    session.number_log()
+    session.number_frames()
+    return session
+
+
+def test_a_steered_message_leaves_the_queue_as_an_entry_of_the_running_turn() -> None:
+    assert check(with_a_steered_message().lines).violations == []
+
+
+def test_a_message_that_never_waited_was_not_steered() -> None:
+    session = with_a_steered_message()
+    session.payload("user.message", -1)["steered_as"] = "q-2"
+    assert "wrong_queue" in {violation.code for violation in check(session.lines).violations}
+
+
+def test_a_message_is_steered_only_into_the_turn_that_runs() -> None:
+    session = with_a_steered_message()
+    session.payload("user.message.ack", -1)["turn_id"] = 7
+    assert {violation.code for violation in check(session.lines).violations} == {"wrong_answer"}
