@@ -240,7 +240,9 @@ class Channel:
                         self.growing.closed(entry.meta["messageId"], index)
                 case e.BeginTurn(turn=turn):
                     item = turn.item if turn.origin != "resume" else None
-                    waited = any(waiting.item == item for waiting in before.queue)
+                    waited = item is not None and any(  # by its id: the step may have changed it
+                        waiting.item.queue_id == item.queue_id for waiting in before.queue
+                    )
                     out.append(
                         h.TurnBegan(
                             now,
