@@ -28,10 +28,10 @@ FIELDS = [
     "content", "question_id", "answer", "resume_task", "request_id", "decision", "reason",
     "updated_input", "remember", "turn_id", "queue", "action", "queue_id", "before",
     "message_sequence", "dry_run", "model", "mode", "max_thinking_tokens", "control", "server",
-    "enabled", "task_id", "extra",
+    "enabled", "task_id", "agent", "steer", "extra",
 ]  # fmt: skip
 WORDS = ["allow", "deny", "hold", "clear", "remove", "replace", "move", "resume", "long", "hello"]
-WORDS += CONTROLS
+WORDS += ["demo", *CONTROLS]
 
 
 def test_every_field_that_a_client_can_send_is_tried() -> None:
