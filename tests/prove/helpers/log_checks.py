@@ -140,8 +140,8 @@ def _in_order(log: TalkLog, told: list[j.Told], said: list[str]) -> Iterator[str
     }
     accepted = [line for line in told if line.kind == "send" and line.ack is not None]
     acks = [(line.name, line.ack or {}) for line in accepted]
-    # With both ids it was on its way into a running turn, past the queue.
-    queued = [(name, ack) for name, ack in acks if not ("turn_id" in ack and "queue_id" in ack)]
+    # With both ids it was on its way into a running turn, past the queue. An id may also be None.
+    queued = [(name, ack) for name, ack in acks if not (ack.get("turn_id") and ack.get("queue_id"))]
     unmoved = [name for name, ack in queued if ack.get("queue_id") not in moved]
     order = [name for name in dict.fromkeys(unmoved) if name in said]
     ran = [name for name in said if name in order]
