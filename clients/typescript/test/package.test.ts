@@ -22,7 +22,7 @@ test("the lock file has no download addresses, and the package has no dependenci
   expect(JSON.parse(readFileSync(`${PACKAGE}/package.json`, "utf8")).dependencies).toBeUndefined();
 });
 
-test("the package without React is at most 15.3 kB gzipped", async () => {
+test("the package without React is at most 15.5 kB gzipped", async () => {
   const { outputFiles } = await build({
     entryPoints: [`${PACKAGE}/src/index.ts`],
     bundle: true,
@@ -33,7 +33,7 @@ test("the package without React is at most 15.3 kB gzipped", async () => {
   });
   const size = gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
   expect(size).toBeGreaterThan(1_000);
-  expect(size).toBeLessThanOrEqual(15_300);
+  expect(size).toBeLessThanOrEqual(15_500);
 });
 
 describe("the package, installed into an empty project", () => {
