@@ -77,10 +77,12 @@ CREATING = ["creates:1", "created:1"]
 STOPPING = ["interrupts:1", "interrupted:1"]
 CHOOSING = ["chooses:1", "chosen:1"]
 ASKING = ["controls:1", "controlled:1"]  # a control
+STEERING = ["steers:1", "steered:1"]  # a message for the running turn
 
 
 def test_no_point_is_left_out() -> None:
     others = [*STARTING, *STOPPED, *ELSEWHERE, *CREATING, *STOPPING, *CHOOSING, *ASKING, *SAVING]
+    others += STEERING
     tried = {*POINTS, *others, *(point for point, _ in AT_REST)}
     names = {point.partition(":")[0] for point in tried}
     assert names == set(points_of("sqlite"))
@@ -255,6 +257,38 @@ def test_a_turn_that_was_to_stop_has_stopped(tmp_path: Path, point: str) -> None
                     await talk.send("hello", "m-2")
                     await follow(talk, ends(2))
                     await check_same(client, name, talk, ["m-1", "m-2"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", STEERING)
+def test_a_message_for_a_turn_that_a_crash_ends_gets_its_own_turn(
+    tmp_path: Path, point: str
+) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path, delay=0.02), free_port()
+        with process(tmp_path, port=port, **{VARIABLE: point}) as server:
+            client = Client(server.url, server.token)
+            async with client.conversation(name) as talk:
+                await talk.send("long", "m-1")
+                await follow(talk, lambda frame: isinstance(frame, f.AssistantChunk))
+                steering = asyncio.create_task(talk.send("think", "m-2", steer=True))
+                await dies(server)
+                with process(tmp_path, port=port):
+                    await follow(talk, ends(1))
+                    told = await steering
+                    assert told.turn_id == 1
+                    again = await talk.send("think", "m-2", steer=True)
+                    assert (again.duplicate, again.queue_id) == (True, told.queue_id)
+                    await follow(talk, ends(2))
+                    await check_same(client, name, talk, ["m-1", "m-2"])
+                    view = talk.view()
+                    said = [each for each in view.messages if each.role == "user"]
+                    assert [each.turn_id for each in said] == [1, 2]
+                    assert not said[1].steered
+                    assert [turn.end.interrupted for turn in view.turns] == [True, False]
+                    assert view.status is not None
+                    assert view.status.queue == []
 
     asyncio.run(run())
 
