@@ -68,7 +68,8 @@ class Screen:
         self.status: Status | None = None
         self.ended: set[int] = set()  # turns
         self.grew: set[int] = set()  # turns of which something was seen
-        self.known: set[int | str] = set()  # turns that have begun, messages that have waited
+        # Turns that have begun, messages that have waited, and the names of those in the log.
+        self.known: set[int | str] = set()
         self.resolved: dict[str, str] = {}  # by request: its kind
         self.cursor = 0
         self.epoch: str | None = None
@@ -161,6 +162,8 @@ class Screen:
             case f.SessionState(payload=status):
                 self.status = status
                 self.known |= {item.queue_id for item in status.queue}
+            case f.UserMessage(payload=said) if said.client_message_id is not None:
+                self.known.add(said.client_message_id)
             case f.AssistantComplete(turn_id=int(turn_id)):
                 self.ended.add(turn_id)
             case (
@@ -262,7 +265,8 @@ class Person:
         )
         if answer is not None and not answer.duplicate:
             what = answer.ack.turn_id or answer.ack.queue_id
-            await self.screen.until(lambda: what in self.screen.known, name)
+            # Who is behind sees only the newest state: there the message may run already.
+            await self.screen.until(lambda: bool({what, name} & self.screen.known), name)
         return answer
 
     async def stop(
