@@ -151,8 +151,8 @@ export function Composer({
             type="button"
             className="send"
             disabled={isEmpty}
-            aria-label={words.sendIntoTurn}
-            title={`${words.sendIntoTurn} (Ctrl+Enter)`}
+            aria-label={words.addToTurn}
+            title={`${words.addToTurn} (Ctrl+Enter)`}
             onClick={() => void submit(true)}
           >
             <Icon name="steer" />

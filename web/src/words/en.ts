@@ -328,7 +328,7 @@ export const en = {
   placeholderBusy: "Write the next message",
   send: "Send",
   sendLater: "Send to the queue",
-  sendIntoTurn: "Send into the running turn",
+  addToTurn: "Add to the running turn",
   isSteered: "into the running turn",
   commands: {
     title: "Commands",

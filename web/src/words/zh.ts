@@ -290,7 +290,7 @@ export const zh: Words = {
   placeholderBusy: "写下一条消息",
   send: "发送",
   sendLater: "发送到队列",
-  sendIntoTurn: "发送到正在进行的回合",
+  addToTurn: "加入正在进行的回合",
   isSteered: "进入正在进行的回合",
   commands: {
     title: "命令",
