@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -125,3 +126,21 @@ async def test_an_agent_that_cannot_describe_itself_is_listed_without_words() ->
     about = await facts_of(Shy())
     assert (about.description, about.version) == ("An agent.", None)
     assert [ability.name for ability in about.abilities] == ["images"]
+
+
+class Slow(Shy):
+    """An agent whose program takes its time."""
+
+    def __init__(self) -> None:
+        self.says = asyncio.Event()
+
+    async def version(self) -> str | None:
+        await self.says.wait()
+        return "1.0"
+
+
+async def test_a_list_does_not_wait_for_a_slow_program() -> None:
+    agent = Slow()
+    assert (await facts_of(agent, patience=0.01)).version is None
+    agent.says.set()
+    assert (await facts_of(agent)).version == "1.0"

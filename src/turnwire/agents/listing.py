@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from turnwire.background import BackgroundTasks
 from turnwire.ports import Agent, AgentCapabilities, DescribesItself, RunsCommands
 
 __all__ = ["Ability", "AgentFacts", "abilities_of", "facts_of"]
 
 _log = logging.getLogger("turnwire")
+_asked = BackgroundTasks()  # programs that are asked for their version
 
 
 class Ability(Struct, frozen=True):
@@ -76,14 +79,20 @@ def abilities_of(agent: Agent) -> list[Ability]:
     return found
 
 
-async def facts_of(agent: Agent) -> AgentFacts:
-    """Returns the facts about an agent. May start its program to ask for the version."""
+async def facts_of(agent: Agent, *, patience: float | None = None) -> AgentFacts:
+    """Returns the facts about an agent. May start its program to ask for the version.
+
+    After `patience` seconds the version is left out; the program is still asked, for the next time.
+    """
     description = ""
     version: str | None = None
     if isinstance(agent, DescribesItself):
         try:
             description = agent.description
-            version = await agent.version()
+            asked = _asked.run(agent.version())
+            asked.add_done_callback(lambda task: task.cancelled() or task.exception())
+            if (await asyncio.wait({asked}, timeout=patience))[0]:
+                version = asked.result()
         except Exception:  # a defect of this agent must not hide the others
             _log.exception("the agent %s: it failed when it described itself", agent.name)
     return AgentFacts(description, version, abilities_of(agent))

@@ -60,7 +60,8 @@ export function NewConversation() {
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
-  const mayAttach = agent?.capabilities.images === true;
+  // While the agents are not known yet, a picture is taken; it is refused later if it has to be.
+  const mayAttach = agents === undefined || agent?.capabilities.images === true;
   const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice);
 
   const begin = async (written: string) => {

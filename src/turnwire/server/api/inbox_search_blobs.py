@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 # Media types that a browser may show. It has to save blobs of all other types.
+_SOON = 0.3  # seconds: the list of agents does not wait longer for a version
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -99,7 +100,9 @@ async def search(service: Service, request: Request, who: Who) -> Response:
 async def agents(service: Service, request: Request, who: Who) -> Response:
     """GET /api/agents"""
     engine = service.engine
-    about = await asyncio.gather(*(facts_of(agent) for agent in engine.agents.values()))
+    about = await asyncio.gather(
+        *(facts_of(agent, patience=_SOON) for agent in engine.agents.values())
+    )
     told = [
         {
             "name": name,
