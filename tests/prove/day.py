@@ -26,7 +26,12 @@ from tests.prove.helpers import broken_parts, users
 from tests.prove.helpers.day_store import address_in, open_rows
 from tests.prove.helpers.delays import keep_ticking
 from tests.prove.helpers.journal import Began, Ended, Journal, Lines, Recovered, read
-from tests.prove.helpers.node_place import NodePlace, cut_when_signalled, open_cuttable_bus
+from tests.prove.helpers.node_place import (
+    NodePlace,
+    cut_when_signalled,
+    hold_signals,
+    open_cuttable_bus,
+)
 from tests.prove.helpers.saving import note_writes
 from tests.prove.helpers.users import Person, Screen, is_at_rest, patiently
 from tests.prove.helpers.witness_agent import SERVER, WitnessAgent
@@ -306,6 +311,8 @@ def main() -> None:
     parser.add_argument("--count", action="store_true", help="passes of crash points")
     given = parser.parse_args()
     folder = given.folder
+    if given.node:
+        hold_signals()
     broken_parts.put_in(given.part)
     counts: Counter[str] = Counter()
     if given.count:
