@@ -56,7 +56,7 @@ claude: .venv/base.stamp ## install what the agent claude needs; then `make run`
 	@echo "Installed. It also needs a credential: see docs/reference/agents/claude.md"
 
 # With ARGS only what was asked for runs: no workers, no coverage. The parts run side by side: each waits most of the time.
-test: .venv/test.stamp ## run the quick tests and the coverage gate, in five minutes (ARGS="-k foo": only some, no gate)
+test: .venv/test.stamp ## run the quick tests and the coverage gate, in about six minutes (ARGS="-k foo": only some, no gate)
 ifdef ARGS
 	@$(BIN)/pytest $(ARGS)
 else
