@@ -20,8 +20,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from benchmarks.added_cpu import ROUNDS, WARM, Side, added_cpu, answer_turns
 from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
@@ -36,8 +37,6 @@ from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import claude_environment
 
 DELTAS = 400
-ROUNDS = 10
-WARM = 2  # warm-up rounds, in which the programs reach their normal speed
 CONVERSATIONS = 3
 MIB = 1 << 20
 _models: set[int] = set()  # process ids of scripted models
@@ -259,7 +258,7 @@ async def take_cold_turns(who: str, folder: Path) -> None:
 
 async def cold(folder: Path) -> bool:
     """Alternates cold turns of the variants; uses the medians of their ratios."""
-    sides = [Side(who) for who in COLD_SIDES]
+    sides = [Side("benchmarks.claude", who) for who in COLD_SIDES]
     rounds = [[side.turn().own for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
     for side in sides:
         side.end()
@@ -272,27 +271,6 @@ async def cold(folder: Path) -> bool:
 
 
 # --- processor time -----------------------------------------------------------------------------
-
-
-class Spent(NamedTuple):
-    """Processor time in seconds."""
-
-    own: float  # of the server with its guard processes
-    program: float  # of Claude Code
-
-
-def spent() -> Spent:
-    """Returns the processor time of this process and its descendants, without the model."""
-    own, program = time.process_time(), 0.0
-    for process in descendants_of(os.getpid(), running()):
-        if process.pid not in _models and not process.dead:
-            # Reads the CPU clock of another process; /proc only has hundredths of a second.
-            seconds = time.clock_gettime((~process.pid << 3) | 2)
-            if process.name == "claude":
-                program += seconds
-            else:
-                own += seconds
-    return Spent(own, program)
 
 
 @asynccontextmanager
@@ -338,49 +316,13 @@ async def take_turns(who: str, folder: Path) -> None:
         model(folder, replies=WARM + ROUNDS, delay=0.001) as env,
         SIDES[who](folder, env) as turn,
     ):
-        while await asyncio.to_thread(sys.stdin.readline):
-            before = spent()
-            await turn()
-            now = spent()
-            print(json.dumps([now.own - before.own, now.program - before.program]), flush=True)
-
-
-class Side:
-    """One of the two variants in its own process, so that neither affects the other."""
-
-    def __init__(self, who: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.claude", who]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def turn(self) -> Spent:
-        """Runs one turn."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(b"go\n")
-        self._process.stdin.flush()
-        return Spent(*json.loads(self._process.stdout.readline()))
-
-    def end(self) -> None:
-        """Ends the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        await answer_turns(turn, "claude", _models)
 
 
 async def cpu(folder: Path) -> bool:
-    """Alternates turns of both variants, so that other load affects both; uses median ratios."""
-    sides = [Side(who) for who in SIDES]
-    pairs = [[side.turn() for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
-    for side in sides:
-        side.end()
-    for name, turns in zip(("bare", "ours"), zip(*pairs, strict=True), strict=True):
-        own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
-        print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Claude Code")
-    added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
-    in_server = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
-    met = judged("added / bare, all included", statistics.median(added), 0.15)
-    print(f"  {'of that in the server':<34}{statistics.median(in_server):7.2f}")
-    return met
+    """Compares turns of both variants."""
+    bare_side, our_side = (Side("benchmarks.claude", who) for who in SIDES)
+    return added_cpu(bare_side, our_side, deltas=DELTAS, program="Claude Code")
 
 
 # --- memory -------------------------------------------------------------------------------------

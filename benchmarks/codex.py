@@ -8,49 +8,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from benchmarks.measuring import Measures, judged, run
+from benchmarks.added_cpu import ROUNDS, WARM, Side, added_cpu, answer_turns
+from benchmarks.measuring import Measures, run
 from turnwire.agents.codex import CodexAgent
 from turnwire.agents.codex.installation import find_codex
-from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import codex_environment
 
 DELTAS = 400
-ROUNDS = 10
-WARM = 2
 _models: set[int] = set()  # process ids of scripted models
-
-
-class Spent(NamedTuple):
-    """Processor time in seconds."""
-
-    own: float  # of the client or the server, with its guard
-    program: float  # of Codex
-
-
-def spent() -> Spent:
-    """Returns the processor time of this process and its descendants, without the model."""
-    own, program = time.process_time(), 0.0
-    for process in descendants_of(os.getpid(), running()):
-        if process.pid not in _models and not process.dead:
-            seconds = time.clock_gettime((~process.pid << 3) | 2)
-            if process.name == "codex":
-                program += seconds
-            else:
-                own += seconds
-    return Spent(own, program)
 
 
 @asynccontextmanager
@@ -145,49 +121,13 @@ SIDES = {"_bare": bare, "_ours": ours}
 async def take_turns(who: str, folder: Path) -> None:
     """Runs one turn for each line of standard input, and prints the time it took."""
     async with model(folder) as env, SIDES[who](folder, env) as turn:
-        while await asyncio.to_thread(sys.stdin.readline):
-            before = spent()
-            await turn()
-            now = spent()
-            print(json.dumps([now.own - before.own, now.program - before.program]), flush=True)
-
-
-class Side:
-    """One of the two variants in its own process, so that neither affects the other."""
-
-    def __init__(self, who: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.codex", who]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def turn(self) -> Spent:
-        """Runs one turn."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(b"go\n")
-        self._process.stdin.flush()
-        return Spent(*json.loads(self._process.stdout.readline()))
-
-    def end(self) -> None:
-        """Ends the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        await answer_turns(turn, "codex", _models)
 
 
 async def cpu(folder: Path) -> bool:
-    """Alternates turns of both variants, so that other load affects both; uses median ratios."""
-    sides = [Side(who) for who in SIDES]
-    pairs = [[side.turn() for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
-    for side in sides:
-        side.end()
-    for name, turns in zip(("bare", "ours"), zip(*pairs, strict=True), strict=True):
-        own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
-        print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Codex")
-    added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
-    in_server = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
-    met = judged("added / bare, all included", statistics.median(added), 0.15)
-    print(f"  {'of that in the server':<34}{statistics.median(in_server):7.2f}")
-    return met
+    """Compares turns of both variants."""
+    bare_side, our_side = (Side("benchmarks.codex", who) for who in SIDES)
+    return added_cpu(bare_side, our_side, deltas=DELTAS, program="Codex")
 
 
 MEASURES: Measures = {"cpu": cpu}
