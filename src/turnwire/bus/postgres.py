@@ -25,11 +25,6 @@ SCHEMES = ("postgresql", "postgres")
 
 _PART_BYTES = 5900  # 7,868 as base64; the rest of the 7,999 is for the numbers
 _MOST_PARTIAL = 256  # messages that are not complete yet
-_ONE = (
-    "SELECT pg_notify($1, $2)"  # most writes are one short message; arrays cost half as much again
-)
-# In the order of the arrays, in one transaction, with one answer.
-_MANY = "SELECT count(pg_notify(channel, payload)) FROM unnest($1::text[], $2::text[]) AS m(channel, payload)"
 # A notification needs a transaction id, but there is nothing to wait for on the disk.
 _SETTINGS = {
     "application_name": "turnwire bus",
@@ -167,8 +162,6 @@ class _PostgresLink:
         self._bus = bus
         self._connection = connection
         self._ended = asyncio.Event()
-        self._one: Any = None
-        self._many: Any = None
         connection.add_termination_listener(lambda _: self._ended.set())
 
     async def listen(self, inbox: str, heard: Callable[[str], None]) -> None:
@@ -179,19 +172,16 @@ class _PostgresLink:
             await self._connection.add_listener(channel, notified)
 
     async def write(self, messages: list[Outgoing]) -> None:
-        if self._many is None:
-            self._one = await self._connection.prepare(_ONE)
-            self._many = await self._connection.prepare(_MANY)
-        channels: list[str] = []
-        payloads: list[str] = []
-        for inbox, data in messages:
-            parts = self._bus.parts(data)
-            channels += [self._bus.channel(inbox)] * len(parts)
-            payloads += parts
-        if len(payloads) == 1:
-            await self._one.fetchval(channels[0], payloads[0])
-        else:
-            await self._many.fetchval(channels, payloads)
+        # NOTIFY as text takes a third less time than a prepared `pg_notify`. It takes no parameters,
+        # but there is nothing to quote: names of channels are hexadecimal, payloads base64. Several
+        # statements in one text are one transaction, in this order.
+        await self._connection.execute(
+            ";".join(
+                f"NOTIFY {self._bus.channel(inbox)}, '{part}'"
+                for inbox, data in messages
+                for part in self._bus.parts(data)
+            )
+        )
 
     async def lost(self) -> None:
         await self._ended.wait()

@@ -80,7 +80,7 @@ class ServerBus(ABC):
         self._probe_seconds = probe_seconds
         self._outbox: list[Outgoing] = []
         self._outbox_bytes = 0
-        self._has_outgoing = asyncio.Event()
+        self._awaited: asyncio.Future[None] | None = None  # by the writer: the next message
         self._probe_heard = asyncio.Event()
         self._dropped: Counter[str] = Counter()
         self._inbox = ""
@@ -160,16 +160,18 @@ class ServerBus(ABC):
             self._append(inbox, data)
 
     def _append(self, inbox: str | None, data: bytes) -> None:
-        if not self._outbox:
-            self._has_outgoing.set()
         self._outbox.append((inbox, data))
         self._outbox_bytes += len(data)
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_result(None)
 
     async def _write(self, link: Link) -> None:
         """Sends what is in the outbox. Messages that come meanwhile are sent together."""
+        new_future = asyncio.get_running_loop().create_future
         while True:
-            await self._has_outgoing.wait()
-            self._has_outgoing.clear()
+            if not self._outbox:
+                self._awaited = new_future()  # an Event costs as much as the rest of this loop
+                await self._awaited
             messages, self._outbox, self._outbox_bytes = self._outbox, [], 0
             await link.write(messages)
 
@@ -234,7 +236,6 @@ class ServerBus(ABC):
             self._is_connected = False
             self._dropped["not_connected"] += sum(bool(data) for _, data in self._outbox)
             self._outbox, self._outbox_bytes = [], 0
-            self._has_outgoing.clear()
             await _completed(_ended(tasks, link))
 
     async def _checked(self, first: asyncio.Future[None]) -> None:

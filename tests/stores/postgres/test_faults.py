@@ -17,7 +17,7 @@ from tests.stores.postgres.server import TestServer
 from turnwire.crash_points import CrashPoint, on_reach
 from turnwire.ports import NodeRow
 from turnwire.stores.address import Address
-from turnwire.stores.postgres import PostgresStore, migrate
+from turnwire.stores.postgres import PostgresStore, migrate, reader
 from turnwire.testing.store_samples import LEASE, NOW, at, begin
 
 # `TURNWIRE_FAULTS=10` does everything ten times as often.
@@ -57,8 +57,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection counts as lost sooner than usual."""
     for name, seconds in [("CONNECT", 0.5), ("ANSWER", 0.3), ("COMMAND", 0.5)]:
         monkeypatch.setattr(f"turnwire.stores.postgres.connection.{name}_SECONDS", seconds)
-        if name != "ANSWER":
-            monkeypatch.setattr(f"turnwire.stores.postgres.reader.{name}_SECONDS", seconds)
+        monkeypatch.setattr(f"turnwire.stores.postgres.reader.{name}_SECONDS", seconds)
 
 
 @pytest.mark.usefixtures("short_waits")
@@ -107,6 +106,18 @@ async def test_reads_and_leases_go_on_when_open_connections_fall_silent(own_data
         assert len(await store.conversations()) == 1
         assert await store.renew_node("one", now=NOW, lease=LEASE)
         await store.note("noted", at=at())
+
+
+async def test_a_read_after_a_quiet_time_does_not_wait_long_for_a_silent_connection(
+    own_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "COMMAND_SECONDS", 10_000.0)  # the test would not end
+    monkeypatch.setattr(reader, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(reader, "_QUIET_SECONDS", 0.0)
+    async with Proxy(own_database) as proxy, PostgresStore.open(proxy.address) as store:
+        await asyncio.gather(*(store.conversations() for _ in range(8)))
+        proxy.fall_silent("request")
+        assert await store.conversations() == []
 
 
 async def test_backends_are_killed_in_the_middle_of_commits(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ import asyncpg
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.address import Address
 from turnwire.stores.postgres.connection import (
+    ANSWER_SECONDS,
     COMMAND_SECONDS,
     CONNECT_SECONDS,
     READER,
@@ -23,6 +25,8 @@ from turnwire.stores.postgres.outage import Outage
 __all__ = ["Reader"]
 
 T = TypeVar("T")
+
+_QUIET_SECONDS = 1.0  # after this time without an answer, a connection is tried before it is used
 
 
 class Reader:
@@ -51,6 +55,7 @@ class Reader:
             reset=_leave_as_it_is,
             init=self._prepare,
         )
+        self._answered_at = 0.0
         self._is_closed = False
 
     async def _prepare(self, connection: DatabaseConnection) -> None:
@@ -95,10 +100,16 @@ class Reader:
 
     async def _run(self, query: Callable[[DatabaseConnection], Awaitable[T]], snapshot: bool) -> T:
         async with self._pool.acquire() as connection:
+            # A query may take long, so a connection that has fallen silent would be noticed late.
+            if time.monotonic() - self._answered_at > _QUIET_SECONDS:
+                await _probe(connection)
             if not snapshot:
-                return await query(connection)
-            async with connection.transaction(isolation="repeatable_read", readonly=True):
-                return await query(connection)
+                found = await query(connection)
+            else:
+                async with connection.transaction(isolation="repeatable_read", readonly=True):
+                    found = await query(connection)
+            self._answered_at = time.monotonic()
+            return found
 
     async def reconnect(self) -> None:
         """Uses no open connection any more: the database was replaced by another one."""
@@ -112,6 +123,15 @@ class Reader:
             await asyncio.wait_for(self._pool.close(), 5.0)
         except Exception:
             self._pool.terminate()
+
+
+async def _probe(connection: DatabaseConnection) -> None:
+    """Raises TimeoutError if a connection does not answer soon."""
+    try:
+        await connection.execute("SELECT 1", timeout=ANSWER_SECONDS)
+    except TimeoutError:
+        connection.terminate()  # to cancel the query, asyncpg would wait as long as for a query
+        raise
 
 
 async def _leave_as_it_is(connection: DatabaseConnection) -> None:
