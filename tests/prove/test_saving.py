@@ -29,13 +29,22 @@ _numbers = itertools.count(1)
 
 
 def save(
-    begin: float, end: float | None, *, is_written: bool = True, is_save: bool = True
+    begin: float,
+    end: float | None,
+    *,
+    is_written: bool = True,
+    is_save: bool = True,
+    pid: int = PID,
 ) -> list[j.Lines]:
     number = next(_numbers)
-    lines: list[j.Lines] = [j.Writes(at=begin, pid=PID, talk=TALK, number=number, is_save=is_save)]
+    lines: list[j.Lines] = [j.Writes(at=begin, pid=pid, talk=TALK, number=number, is_save=is_save)]
     if end is not None:
-        lines.append(j.Wrote(at=end, pid=PID, number=number, is_written=is_written))
+        lines.append(j.Wrote(at=end, pid=pid, number=number, is_written=is_written))
     return lines
+
+
+def another_node_writes(at: float) -> list[j.Lines]:
+    return save(at, at + 0.01, is_save=False, pid=PID + 1)
 
 
 def must_hold(*lines: list[j.Lines], away: tuple[float, float] | None = None) -> bool:
@@ -98,3 +107,28 @@ def test_running_time_is_without_standstills_and_outages_each_counted_once() -> 
 def test_a_save_of_another_conversation_says_nothing() -> None:
     other: list[j.Lines] = [j.Writes(at=1.2, pid=PID, talk="other", number=0, is_save=True)]
     assert must_hold(ticks((0, 1.3)), other)
+
+
+def test_an_expelled_node_saves_nothing_more() -> None:
+    suspended = ticks((0, SHOWN + 0.02), (7.0, 8.0))
+    late = save(7.1, 7.2, is_written=False)
+    assert not must_hold(suspended, another_node_writes(5.0), late)
+    assert must_hold(suspended, late), "it was not expelled, and had the time"
+
+
+def test_a_node_that_had_the_time_before_it_was_expelled_must_have_saved() -> None:
+    suspended = ticks((0, SHOWN + 0.5), (7.0, 8.0))
+    assert must_hold(suspended, another_node_writes(5.0))
+
+
+def test_text_that_an_expelled_node_shows_is_not_its_own_any_more() -> None:
+    own = save(0.4, 0.5, is_save=False)
+    assert not must_hold(ticks((0, 3)), own, another_node_writes(0.8))
+    again = save(0.9, 0.95, is_save=False)
+    assert must_hold(ticks((0, 3)), own, another_node_writes(0.8), again), "it got it back"
+
+
+def test_a_save_that_was_running_when_its_node_was_suspended_may_be_lost() -> None:
+    save_58 = save(SHOWN + 0.2, None)
+    assert not must_hold(ticks((0, SHOWN + 0.25), (9.0, 9.05)), save_58)
+    assert must_hold(ticks((0, 9.05)), save_58), "it had the time"

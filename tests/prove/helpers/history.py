@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from tests.prove.helpers import journal as j
 from tests.prove.helpers.day_store import DatabaseRows, Rows, address_in
+from tests.prove.helpers.writers import Writers
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message, TextPart, ThinkingPart, known_meta
 from turnwire.core.message_codec import decode_message
@@ -159,6 +160,11 @@ class History:
     def sessions(self) -> dict[str, j.Opened]:
         """The agents' sessions, by name."""
         return {line.session: line for line in self.of(j.Opened)}
+
+    @cached_property
+    def writers(self) -> Writers:
+        """Returns which server has written to each conversation, and when."""
+        return Writers(self.lines)
 
     @cached_property
     def speakers(self) -> dict[str, set[str]]:

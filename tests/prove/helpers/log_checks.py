@@ -87,8 +87,19 @@ def _worked_on_once(history: History, log: TalkLog) -> Iterator[str]:
 
 
 def _taken_once(history: History, log: TalkLog, told: list[j.Told]) -> Iterator[str]:
-    """A message that an agent has taken into a turn is not sent to it again."""
-    taken = Counter(line.message for line in history.of(j.Took) if line.talk == log.name)
+    """A message that an agent has taken into a turn is not sent to it again.
+
+    An agent in the process of an expelled node is not ended from outside: it may take a message
+    until the process notices, and what it does then is in no log.
+    """
+    taken = Counter(
+        line.message
+        for line in history.of(j.Took)
+        if line.talk == log.name
+        and not history.writers.is_expelled(
+            history.sessions[line.session].server, log.name, line.at
+        )
+    )
     handed = [line for line in history.of(j.Handed) if line.talk == log.name]
     turns = dict(log.said_by_people())
     for line in told:

@@ -2,7 +2,8 @@
 
 The promise: text is saved once in a period. The time of a write is added to it, and the delay of a timer
 on a busy machine (guarantee 17). Both are in the journal: when each write began and ended, and when the
-event loop ran its timers.
+event loop ran its timers. Of several nodes, one that was expelled can save nothing more: its time ends with the
+first write of the node that took the conversation over.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from tests.prove.helpers import journal as j
 from tests.prove.helpers.delays import RunningTime
+from tests.prove.helpers.writers import Writers
 from turnwire.ports import Claim, Commit
 
 __all__ = ["Saves", "note_writes"]
@@ -69,6 +71,8 @@ class Saves:
         self._outages = list(outages)
         self._running = RunningTime(lines, began.pid)
         self._writes: dict[int, Write] = {}
+        self._pid = began.pid
+        self._writers = Writers(lines)
         self.end = began.at  # the server lived then
         for line in lines:
             match line:
@@ -87,13 +91,17 @@ class Saves:
         """Returns whether text that was shown at this time must have been saved."""
         since = shown_at  # the period of the text begins here
         writes = [each for each in self._writes.values() if each.talk == talk]
+        if self._writers.is_expelled(self._pid, talk, shown_at):
+            return False
+        taken_over = self._writers.taken_over_at(self._pid, talk, shown_at)
+        end = self.end if taken_over is None else min(self.end, taken_over)
         for save in writes:
-            until = self.end if save.ended is None else save.ended
+            until = end if save.ended is None else save.ended
             if not save.is_save or until <= shown_at:
                 continue
             was_away = any(a.at < until and a.until > save.began for a in self._outages)
             if save.ended is None:
-                return until - save.began > LONGEST and not was_away
+                return self._running.seconds(save.began, until) > LONGEST and not was_away
             if self._running.seconds(shown_at, save.began) <= STEPS:
                 since = until  # the text came too late for this save
             elif save.is_written:
@@ -102,9 +110,9 @@ class Saves:
                 since = until  # the next save tries again
         # A block that has ended is not saved: it is in a commit, which takes its time.
         commits = [
-            j.Away(at=each.began, until=self.end if each.ended is None else each.ended)
+            j.Away(at=each.began, until=end if each.ended is None else each.ended)
             for each in writes
             if not each.is_save
         ]
-        left = self._running.seconds(since, self.end, [*self._outages, *commits])
+        left = self._running.seconds(since, end, [*self._outages, *commits])
         return left > self._period + STEPS
