@@ -56,6 +56,14 @@ _STARTED = {
     "without our lifespan": (*_UVICORN, "application:late"),
     "by a reloader": _RELOADED,
     "by uvicorn.run": (sys.executable, "application.py"),
+    "by fastapi dev": (sys.executable, "-m", "fastapi", "dev", "--port", "0", "application.py"),
+}
+_HYPERCORN = (sys.executable, "-m", "hypercorn", "--bind", "127.0.0.1:0")
+_BY_HYPERCORN = {
+    "from the command line": (*_HYPERCORN, "application:app"),
+    "without our lifespan": (*_HYPERCORN, "application:late"),
+    "by a reloader": (*_HYPERCORN, "--reload", "application:app"),
+    "without a process of its own": (*_HYPERCORN, "--workers", "0", "application:app"),
 }
 
 
@@ -114,6 +122,9 @@ def running(path: Path, command: Sequence[str]) -> Iterator[Application]:
                     url = line.partition("Uvicorn running on ")[2].split()[0]
                 if "Application startup complete" in line and url:
                     break
+                if "] Running on " in line:  # Hypercorn, whose applications have started by then
+                    url = line.partition("] Running on ")[2].split()[0]
+                    break
                 if "(Press CTRL+C" in line and any("startup complete" in each for each in said):
                     break
             else:
@@ -164,6 +175,20 @@ async def error_of_first_turn(path: Path, conversation_id: str) -> str | None:
         await store.close()
 
 
+async def stopped_among_clients(app: Application, how: signal.Signals) -> None:
+    """Stops the application while a page's stream and a socket of each protocol are open.
+
+    A server that waits for its clients, and cuts them off at its own deadline, fails here: the
+    stream would end in the middle, and the sockets with another code.
+    """
+    url, token = await app.enter()
+    async with listening(url, token) as changes, talking(url, token) as (client, rpc):
+        await app.end(how)
+        await rest_of(changes)  # it was ended, not cut off
+        assert await client.until_closed() in (4000, 1012)
+        assert await rpc.until_closed() in (4000, 1012)
+
+
 async def rest_of(changes: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in changes])
 
@@ -173,16 +198,16 @@ async def rest_of(changes: AsyncIterator[bytes]) -> bytes:
 def test_an_application_ends_while_clients_are_connected(
     tmp_path: Path, started: str, how: signal.Signals
 ) -> None:
-    async def stop(app: Application) -> None:
-        url, token = await app.enter()
-        async with listening(url, token) as changes, talking(url, token) as (client, rpc):
-            await app.end(how)
-            await rest_of(changes)  # it was ended, not cut off
-            assert await client.until_closed() in (4000, 1012)
-            assert await rpc.until_closed() in (4000, 1012)
-
     with running(tmp_path, _STARTED[started]) as app:
-        asyncio.run(stop(app))
+        asyncio.run(stopped_among_clients(app, how))
+
+
+@pytest.mark.parametrize("started", _BY_HYPERCORN)
+def test_an_application_under_hypercorn_ends_while_clients_are_connected(
+    tmp_path: Path, started: str
+) -> None:
+    with running(tmp_path, _BY_HYPERCORN[started]) as app:
+        asyncio.run(stopped_among_clients(app, signal.SIGINT))
 
 
 def test_an_application_with_two_mounted_servers_ends(tmp_path: Path) -> None:
