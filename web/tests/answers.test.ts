@@ -1,4 +1,5 @@
 // How an answer of the demo agent is shown: streamed, folded, copied, inspected.
+import { violations } from "./axe";
 import { pressIn, saidOn, say, state } from "./browser";
 import { stage } from "./scene";
 
@@ -44,8 +45,25 @@ test("Escape stops the agent, and a line says how it stopped", async ({ person }
   await state(page, "Working");
   await page.locator(".markdown strong", { hasText: "1." }).waitFor();
   await page.keyboard.press("Escape");
-  await page.locator(".receipt", { hasText: "the agent confirmed it" }).waitFor();
+  await page.locator(".receipt", { hasText: /^Stopped by owner$/ }).waitFor();
   await state(page, "Stopped");
+});
+
+test("a failed turn is tried again as a new turn, and only the last one", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("fail");
+  const again = page.getByRole("button", { name: "Try again" });
+  await again.focus();
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.locator(".row.said:not(.pending)", { hasText: "fail" }).count()).toBe(2);
+  await expect.poll(() => page.locator(".row.turn .failure").count()).toBe(2);
+  await expect.poll(() => again.count()).toBe(1);
+  expect(await page.locator(".row.turn").last().getByRole("button", { name: "Try again" }).count()).toBe(1);
+  expect(await violations(page)).toEqual([]);
+  await say(page, "hello");
+  await page.getByText("You said: hello").waitFor();
+  await state(page, "Ready");
+  await expect.poll(() => again.count()).toBe(0);
 });
 
 test("two tabs show the same, and an answer in one closes the question in the other", async ({
@@ -209,8 +227,9 @@ test("only the newest plan is open, and the prompt of a sub-agent is shown once"
   await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
   await expect.poll(isOpen).toEqual([false, false, false, true]);
   await page.getByText("3 of 3 done").waitFor();
-  await page.getByText("Sub-agent started: Count the words of the notes").waitFor();
-  await page.getByText("Done: There are 48 words in notes.txt.").waitFor();
+  // The card of the sub-agent tells its start and its end: no other row does.
+  await page.locator("details.tool.agent summary", { hasText: "Sub-agent" }).locator(".state.good").waitFor();
+  expect(await page.locator(".row.happened").count()).toBe(0);
   await expect.poll(() => page.getByText("Please count the words in notes.txt").count()).toBe(1);
 
   // A search result inside of a sub-agent's work opens at its position in the card.

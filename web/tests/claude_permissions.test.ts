@@ -19,7 +19,7 @@ test("permissions, messages and restored files show each detail once", async ({ 
 
   // A command with a description, and one that Claude itself describes.
   await bar.locator(".command-line", { hasText: "touch made" }).waitFor();
-  await bar.getByRole("heading", { name: "May Bash run?" }).waitFor();
+  await bar.getByRole("heading", { name: "May this command run?" }).waitFor();
   expect(await times("touch made")).toBe(1);
   expect(await times("Make a file")).toBe(1);
   expect(await bar.locator(".raw").count()).toBe(0);

@@ -99,7 +99,7 @@ test('the rule behind "Always" is shown, and the agent does not ask again', asyn
   const { page } = person;
   await person.quick("delete something");
   const always = page.getByRole("button", { name: "Always" });
-  const rule = page.getByText("Bash: rm -r build · in this conversation, while its agent runs");
+  const rule = page.getByText("Command: rm -r build · in this conversation, while its agent runs");
   await rule.waitFor();
   const about = await always.getAttribute("aria-describedby");
   expect(await page.locator(`[id="${about}"]`, { has: rule }).count()).toBe(1);
@@ -119,7 +119,7 @@ test("a held key decides only one request", async ({ person, expect }) => {
   await page.getByRole("region", { name: "Permission" }).click({ position: { x: 5, y: 5 } });
   await page.keyboard.down("y");
   await page.locator("details.tool.command .decided").waitFor();
-  const second = page.locator("details.tool.command").nth(1).getByText("Waiting for you");
+  const second = page.locator("details.tool.command").nth(1).getByText("Needs your permission");
   await second.waitFor();
   await page.keyboard.down("y");
   await page.locator("kbd:not(.soon)").first().waitFor();

@@ -1,5 +1,5 @@
 // Functions of the page that need no browser.
-import type { MessageView } from "@turnwire/client";
+import type { MessageView, TurnView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
 import { POLLING_DELAYS } from "../src/agent/pollingDelays";
 import { lookUp } from "../src/app/lookup";
@@ -328,8 +328,43 @@ test("repeated parts of a request are shown once, and no argument is left out", 
 test("the title of an MCP tool names its server", () => {
   expect(toolTitle("mcp__colours__pick_one", en)).toBe("colours: pick_one");
   expect(toolTitle("mcp__", en)).toBe("mcp__");
-  expect(toolTitle("Bash", en)).toBe("Bash");
+  expect(toolTitle("Bash", en)).toBe("Command");
   expect(toolTitle("file_change", en)).toBe("Change");
+  expect(toolTitle("Write", en)).toBe("Write");
+  expect(toolTitle("Run ls", en, "ACP_EXECUTE")).toBe("Command");
+  expect(toolTitle("lights_on", en)).toBe("lights_on");
+});
+
+test("one row tells a crash, and one card a task", () => {
+  const event = (sequence: number, name: string, subtype?: string, data: object = {}) => ({
+    id: `m${sequence}`,
+    role: "system" as const,
+    blocks: [
+      {
+        type: "event" as const,
+        id: "e",
+        status: "complete" as const,
+        name,
+        ...(subtype ? { subtype } : {}),
+        data,
+      },
+    ],
+    turn_id: 1,
+    sequence,
+  });
+  const rows = (code: string, messages: ReturnType<typeof event>[]) =>
+    rowsOf({
+      messages,
+      turns: [{ turn_id: 1, end: { is_error: true, error: { code, message: "" } } }] as TurnView[],
+    }).map((row) => row.key);
+  const stop = event(1, "interrupted", undefined, { reason: "agent_lost" });
+  expect(rows("agent_lost", [stop])).toEqual(["turn-1"]);
+  expect(rows("other", [stop])).toEqual(["m1/e", "turn-1"]);
+  // A task without a card has one row, which changes.
+  const begun = event(1, "system", "task_started", { task_id: "t", tool_use_id: "not loaded" });
+  const ended = event(2, "system", "task_notification", { task_id: "t", tool_use_id: "not loaded" });
+  expect(rows("other", [begun])).toEqual(["m1/e", "turn-1"]);
+  expect(rows("other", [begun, ended])).toEqual(["m2/e", "turn-1"]);
 });
 
 describe("the end of a turn", () => {
@@ -426,7 +461,7 @@ test("suggested rules are described in words", () => {
     en,
   );
   expect(said.slice(0, 3)).toEqual([
-    "Bash: rm -r build, every use of Read · in this conversation, while its agent runs",
+    "Command: rm -r build, every use of Read · in this conversation, while its agent runs",
     "everything that the permission mode acceptEdits allows · in all conversations on this machine",
     "to work in /tmp",
   ]);

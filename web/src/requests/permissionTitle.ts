@@ -9,6 +9,8 @@ export function permissionTitle(
   const { title, tool_name } = request;
   const hasOwn = title && title !== tool_name && !mcpOf(tool_name);
   if (hasOwn) return title;
-  if (isUnified(tool_name)) return words.mayDo[kindOf(tool_name) === "change" ? "change" : "command"];
+  const kind = kindOf(tool_name);
+  if (kind === "command") return words.mayDo.command;
+  if (isUnified(tool_name)) return words.mayDo.change; // it may change several files
   return words.mayRun(toolTitle(tool_name, words));
 }

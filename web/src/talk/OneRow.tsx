@@ -20,6 +20,7 @@ import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
 import { eventText } from "./eventText";
 import { Files } from "./Rewind";
+import { RetryTurn } from "./retry";
 import { type Row, rowsOf } from "./rows";
 import { SearchHit } from "./searchHit";
 
@@ -289,17 +290,17 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   const processes = listIn(data, "processes");
   const left = processes.filter((each) => isObject(each) && each.left === true).length;
   const came = isObject(data) ? data : {};
+  const [by, reason] = [textIn(data, "by"), textIn(data, "reason")];
   const outcome =
     came.forced === true
       ? words.byForce(processes.length - left)
       : came.lost === true
         ? words.killed
-        : came.acknowledged === true && words.stopConfirmed;
+        : undefined;
   return (
     <p className="receipt">
       <Icon name="stop" />
-      {lookUp(words.stoppedBecause, textIn(data, "reason")) ?? textIn(data, "reason")}
-      {textIn(data, "by") && ` · ${textIn(data, "by")}`}
+      {by && reason === "user" ? words.stoppedBy(by) : (lookUp(words.stoppedBecause, reason) ?? reason)}
       {outcome && ` · ${outcome}`}
       {left > 0 && ` · ${words.couldNotEnd(left)}`}
       {textIn(data, "queue") && ` · ${lookUp(words.queueAfterStop, textIn(data, "queue")) ?? ""}`}
@@ -311,6 +312,7 @@ function TurnEnding({ turn }: { turn: TurnView }) {
   const words = useWords();
   const { end } = turn;
   const { usage } = end;
+  const retry = useContext(RetryTurn);
   const read =
     (usage?.input_tokens ?? 0) +
     (usage?.cache_read_input_tokens ?? 0) +
@@ -325,6 +327,11 @@ function TurnEnding({ turn }: { turn: TurnView }) {
               <VisibleText text={end.error?.message ?? words.turnFailed} />
             </strong>
             <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
+            {retry?.turn === turn.turn_id && (
+              <button type="button" className="small" onClick={retry.run}>
+                <Icon name="refresh" /> {words.tryAgain}
+              </button>
+            )}
           </div>
         </div>
       )}

@@ -1,9 +1,9 @@
 // One conversation: its messages, and all actions of a person in it.
 import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { AgentPanel, hasPanel } from "../agent/AgentPanel";
-import { composer } from "../app/focus";
+import { composer, focusComposerIfLost } from "../app/focus";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
@@ -28,6 +28,7 @@ import { Header } from "./Header";
 import type { Edit, Inspect, RestoreFiles } from "./OneRow";
 import { Plan } from "./Plan";
 import { Rewind } from "./Rewind";
+import { failedTurn, RetryTurn } from "./retry";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./tabTitle";
 
@@ -93,6 +94,22 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
+  const { turn: failed, text: failedText } = failedTurn(talk) ?? {};
+  const retry = useMemo(
+    () =>
+      failed === undefined
+        ? undefined
+        : {
+            turn: failed,
+            run: () => {
+              setSpoken((times) => times + 1);
+              void showingRefusal(sendStoring(client, id, failedText ?? ""));
+              focusComposerIfLost(); // its button is removed
+            },
+          },
+    [failed, failedText, client, id, showingRefusal],
+  );
+
   // A started answer is deleted as soon as the question is answered, by any client.
   const open = status?.requests.map(({ request_id }) => request_id).join(" ");
   useEffect(() => {
@@ -126,17 +143,19 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       {isNew ? (
         <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
       ) : (
-        <Timeline
-          key={`${id} ${at ?? ""}`}
-          id={id}
-          loadOlder={talk.loadOlder}
-          snapshot={talk}
-          at={at}
-          spoken={spoken}
-          inspect={inspect}
-          edit={capabilities?.fork ? edit : undefined}
-          restoreFiles={supportsCommand(capabilities, "user.rewind") ? restoreFiles : undefined}
-        />
+        <RetryTurn value={retry}>
+          <Timeline
+            key={`${id} ${at ?? ""}`}
+            id={id}
+            loadOlder={talk.loadOlder}
+            snapshot={talk}
+            at={at}
+            spoken={spoken}
+            inspect={inspect}
+            edit={capabilities?.fork ? edit : undefined}
+            restoreFiles={supportsCommand(capabilities, "user.rewind") ? restoreFiles : undefined}
+          />
+        </RetryTurn>
       )}
       <div className="dock">
         <BackgroundTasks

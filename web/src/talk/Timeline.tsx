@@ -1,14 +1,23 @@
 // The messages, as a virtual list: only visible rows are in the document.
-import type { Conversation, Snapshot } from "@turnwire/client";
+import type { Conversation, MessageView, Snapshot } from "@turnwire/client";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import { BackgroundCalls, NewestPlan } from "../tools/ToolCard";
+import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
 import { type Edit, type Inspect, OneRow, type RestoreFiles } from "./OneRow";
-import { newestPlan, type Row, type RowPosition, rowNear, rowOf, rowsOf } from "./rows";
+import {
+  newestPlan,
+  type Row,
+  type RowPosition,
+  rowNear,
+  rowOf,
+  rowsOf,
+  type TaskEnd,
+  taskEndsOf,
+} from "./rows";
 import { SearchHit, useSearchedEntry } from "./searchHit";
 import { useStickToEnd } from "./stickToEnd";
 import { textOf, UnconfirmedMessage, unconfirmedIn } from "./UnconfirmedMessages";
@@ -118,6 +127,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
   const plan = useMemo(() => newestPlan(rows), [rows]);
   const tasks = view.status?.background_tasks;
   const behind = useMemo(() => new Set(tasks?.flatMap((task) => task.tool_use_id ?? [])), [tasks]);
+  const ends = useTaskEnds(view.messages);
   const items = useMemo(
     () => [
       ...rows.map((row) => row as Row | "pending" | "end"),
@@ -133,7 +143,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
           {words.loadingOlder}
         </p>
       )}
-      <Around plan={plan} behind={behind} sought={sought}>
+      <Around plan={plan} behind={behind} ends={ends} sought={sought}>
         <VList
           ref={list}
           className="scroller"
@@ -187,16 +197,31 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
 interface AroundProps {
   plan: string | undefined;
   behind: ReadonlySet<string>;
+  ends: ReadonlyMap<string, TaskEnd>;
   sought: RowPosition | undefined;
   children: ReactNode;
 }
 
+/** Returns the ends of tasks; the same object until another task ends, so that no card is rendered in vain. */
+function useTaskEnds(messages: readonly MessageView[]): ReadonlyMap<string, TaskEnd> {
+  const before = useRef<ReadonlyMap<string, TaskEnd>>(new Map());
+  return useMemo(() => {
+    const now = taskEndsOf(messages);
+    const isSame =
+      now.size === before.current.size && [...now.keys()].every((key) => before.current.has(key));
+    if (!isSame) before.current = now;
+    return before.current;
+  }, [messages]);
+}
+
 /** Context of the rows. */
-function Around({ plan, behind, sought, children }: AroundProps) {
+function Around({ plan, behind, ends, sought, children }: AroundProps) {
   return (
     <NewestPlan value={plan}>
       <BackgroundCalls value={behind}>
-        <SearchHit value={sought}>{children}</SearchHit>
+        <TaskEnds value={ends}>
+          <SearchHit value={sought}>{children}</SearchHit>
+        </TaskEnds>
       </BackgroundCalls>
     </NewestPlan>
   );

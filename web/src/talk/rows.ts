@@ -2,7 +2,7 @@
 // is rendered.
 import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
 import { kindOf } from "../tools/toolKinds";
-import { isObject } from "../tools/toolValues";
+import { isObject, textIn } from "../tools/toolValues";
 
 export type Row =
   | { kind: "said"; key: string; message: MessageView }
@@ -107,7 +107,57 @@ export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
     before = message;
   }
   closeBefore(Number.POSITIVE_INFINITY);
-  return rows;
+  return withoutRepeats(rows, view.turns);
+}
+
+/**
+ * Leaves out what another row already says: the news of a task with a card, the start of a task
+ * that has ended, and the stop of a turn that failed because its agent was lost.
+ */
+function withoutRepeats(rows: Row[], turns: readonly TurnView[]): Row[] {
+  const isNews = (row: Row) => row.kind === "event" && (isTask(row) || row.block.name === "interrupted");
+  if (!rows.some(isNews)) return rows;
+  const calls = new Set<string>();
+  const ended = new Set<string>();
+  for (const row of rows) {
+    if (row.kind === "block" && row.block.type === "tool") calls.add(row.block.id);
+    if (row.kind === "event" && row.block.subtype === "task_notification")
+      ended.add(textIn(row.block.data, "task_id") ?? "");
+  }
+  const lost = new Set(
+    turns.flatMap(({ turn_id, end }) => (end.error?.code === "agent_lost" ? [turn_id] : [])),
+  );
+  return rows.filter((row) => {
+    if (row.kind !== "event") return true;
+    const { data, name, subtype } = row.block;
+    if (name === "interrupted") return !lost.has(row.message.turn_id ?? -1);
+    if (!isTask(row)) return true;
+    if (calls.has(textIn(data, "tool_use_id") ?? "")) return false;
+    return subtype !== "task_started" || !ended.has(textIn(data, "task_id") ?? "");
+  });
+}
+
+function isTask({ block }: Row & { kind: "event" }): boolean {
+  return block.subtype === "task_started" || block.subtype === "task_notification";
+}
+
+/** How a task ended. */
+export interface TaskEnd {
+  status: string;
+  summary: string | undefined;
+}
+
+/** Returns the ends of tasks, by the call that started them. */
+export function taskEndsOf(messages: readonly MessageView[]): ReadonlyMap<string, TaskEnd> {
+  const ends = new Map<string, TaskEnd>();
+  for (const { role, blocks } of messages) {
+    const block = role === "system" ? blocks[0] : undefined;
+    if (block?.type !== "event" || block.subtype !== "task_notification") continue;
+    const call = textIn(block.data, "tool_use_id");
+    const status = textIn(block.data, "status") ?? "completed";
+    if (call) ends.set(call, { status, summary: textIn(block.data, "summary") });
+  }
+  return ends;
 }
 
 /** The event that another agent has taken the conversation over. */

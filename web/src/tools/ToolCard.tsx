@@ -14,7 +14,7 @@ import { duration } from "../words/numbers";
 import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
-import { ICONS, isUnified, type Kind, kindOf, mcpOf } from "./toolKinds";
+import { ICONS, type Kind, kindOf, toolTitle } from "./toolKinds";
 import {
   formatted,
   isObject,
@@ -35,6 +35,11 @@ export const NewestPlan = createContext<string | undefined>(undefined);
 
 /** The calls that run in the background. */
 export const BackgroundCalls = createContext<ReadonlySet<string>>(new Set());
+
+/** How background tasks ended, by their call. */
+export const TaskEnds = createContext<ReadonlyMap<string, { status: string; summary: string | undefined }>>(
+  new Map(),
+);
 
 interface NestedProps {
   tool: ToolView;
@@ -85,41 +90,34 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit }: Pr
 });
 
 export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: string; about: string } {
-  const { input, tool_name } = tool;
-  const name = words.tool[kind];
+  const name = toolTitle(tool.tool_name, words, tool.tool_type);
+  return { name, about: aboutOf(tool, kind, words) };
+}
+
+function aboutOf(tool: ToolView, kind: Kind, words: Words): string {
+  const { input } = tool;
   switch (kind) {
     case "command":
-      return { name, about: textIn(input, "description") ?? textIn(input, "command") ?? "" };
+      return textIn(input, "description") ?? textIn(input, "command") ?? "";
     case "change":
     case "read":
-      return {
-        name: kind === "read" || isUnified(tool_name) ? name : tool_name,
-        about: textIn(input, "file_path", "filePath", "path", "notebook_path", "title") ?? changedPaths(tool),
-      };
+      return textIn(input, "file_path", "filePath", "path", "notebook_path", "title") ?? changedPaths(tool);
     case "search":
     case "web":
-      return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path", "title") ?? "" };
-    case "mcp": {
-      const mcp = mcpOf(tool_name);
-      return { name: mcp?.tool ?? tool_name, about: mcp?.server ?? "" };
+      return textIn(input, "pattern", "query", "url", "path", "title") ?? "";
+    case "agent": {
+      const about = textIn(input, "description");
+      return [textIn(input, "subagent_type"), about].filter(Boolean).join(": ");
     }
-    case "agent":
-      return { name: textIn(input, "subagent_type") ?? name, about: textIn(input, "description") ?? "" };
     case "todo": {
       const todos = todosOf(input);
       const done = todos.filter((todo) => todo.status === "completed").length;
-      return {
-        name,
-        about: todos.length ? words.planDone(done, todos.length) : (textIn(input, "subject") ?? ""),
-      };
+      return todos.length ? words.planDone(done, todos.length) : (textIn(input, "subject") ?? "");
     }
     case "question":
-      return { name, about: textIn(input, "header") ?? "" };
+      return textIn(input, "header") ?? "";
     default:
-      return {
-        name: tool_name,
-        about: textIn(input, "description", "query", "path", "url", "name", "title") ?? "",
-      };
+      return textIn(input, "description", "query", "path", "url", "name", "title") ?? "";
   }
 }
 
@@ -132,6 +130,7 @@ function changedPaths({ input, result }: ToolView): string {
 function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
   const isBehind = useContext(BackgroundCalls).has(tool.id);
+  const end = useContext(TaskEnds).get(tool.id);
   const code = kind === "command" ? exitCode(tool) : undefined;
   if (isBehind) {
     return (
@@ -144,6 +143,14 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
     return (
       <span className="state">
         <Icon name="shield" /> {words.denied}
+      </span>
+    );
+  }
+  if (end && end.status !== "completed") {
+    const isBad = end.status === "failed";
+    return (
+      <span className={`state ${isBad ? "bad" : ""}`}>
+        <Icon name={isBad ? "cross" : "stop"} /> {lookUp(words.task.ended, end.status) ?? end.status}
       </span>
     );
   }
@@ -160,7 +167,8 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   if (tool.request && !tool.request.outcome) {
     return (
       <span className="state waits">
-        <Icon name={tool.request.kind === "question" ? "question" : "shield"} /> {words.waitsForYou}
+        <Icon name={tool.request.kind === "question" ? "question" : "shield"} />{" "}
+        {tool.request.kind === "question" ? words.needsAnswer : words.needsPermission}
       </span>
     );
   }

@@ -74,11 +74,18 @@ export function mcpOf(toolName: string): { server: string; tool: string } | unde
   return server && tool ? { server, tool } : undefined;
 }
 
-/** Returns a readable name of a tool: "server: tool" for an MCP tool. */
-export function toolTitle(toolName: string, words: Words): string {
+/**
+ * Returns the name of a tool, the same on its card, in a permission and in a rule: "server: tool" for
+ * an MCP tool, a plain word for a known one, and otherwise the agent's own name.
+ */
+export function toolTitle(toolName: string, words: Words, toolType?: string): string {
   const mcp = mcpOf(toolName);
+  const kind = kindOf(toolName, toolType);
+  if (kind === "question") return words.tool.question;
   if (mcp) return `${mcp.server}: ${mcp.tool}`;
-  return isUnified(toolName) ? words.tool[kindOf(toolName)] : toolName;
+  return kind === "raw" || kind === "mcp"
+    ? toolName
+    : (lookUp(words.toolNames, toolName.toLowerCase()) ?? words.tool[kind]);
 }
 
 /** Whether the name is one of Turnwire's own, which says no more than the kind. */

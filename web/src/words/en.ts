@@ -154,6 +154,8 @@ export const en = {
   runs: "running",
   exitCode: (n: number) => `exit ${n}`,
   waitsForYou: "Waiting for you",
+  needsPermission: "Needs your permission",
+  needsAnswer: "Needs your answer",
   ranInstead: "What actually ran",
   decided: (decision: string, by: string | undefined) =>
     `${decision === "allow" ? "Allowed" : decision === "deny" ? "Denied" : decision}${by ? ` by ${by}` : ""}`,
@@ -173,6 +175,20 @@ export const en = {
     question: "Question",
     raw: "Block",
   },
+  /** Names of tools where the word for the kind says too little. */
+  toolNames: {
+    edit: "Edit",
+    multiedit: "Edit",
+    notebookedit: "Edit notebook",
+    write: "Write",
+    notebookread: "Read notebook",
+    glob: "Find files",
+    ls: "List files",
+    toolsearch: "Find tools",
+    websearch: "Web search",
+    web_search: "Web search",
+    webfetch: "Web page",
+  } as Record<string, string>,
   todo: { pending: "to do", in_progress: "in progress", completed: "done" } as Record<string, string>,
   event: {
     compact_boundary: "Earlier messages were summarized for the model",
@@ -185,6 +201,7 @@ export const en = {
       const said = { completed: "Done", failed: "Failed", stopped: "Stopped" }[status] ?? status;
       return `${said}${about ? `: ${about}` : ""}`;
     },
+    ended: { failed: "failed", stopped: "stopped" } as Record<string, string>,
   },
   planDone: (done: number, all: number) => `${done} of ${all} done`,
   stoppedBecause: {
@@ -197,7 +214,7 @@ export const en = {
     archived: "Stopped: the conversation was archived",
     deleted: "Stopped: the conversation was deleted",
   } as Record<string, string>,
-  stopConfirmed: "the agent confirmed it",
+  stoppedBy: (by: string) => `Stopped by ${by}`,
   killed: "the agent's process ended",
   byForce: (n: number) => (n === 1 ? "1 process ended by force" : `${n} processes ended by force`),
   couldNotEnd: (n: number) =>

@@ -137,6 +137,8 @@ export const zh: Words = {
   runs: "运行中",
   exitCode: (n) => `退出码 ${n}`,
   waitsForYou: "等待您处理",
+  needsPermission: "需要您的许可",
+  needsAnswer: "需要您的回答",
   ranInstead: "实际运行的内容",
   decided: (decision, by) =>
     `${by ? `${by} ` : ""}${decision === "allow" ? "已允许" : decision === "deny" ? "已拒绝" : decision}`,
@@ -153,6 +155,19 @@ export const zh: Words = {
     question: "提问",
     raw: "内容块",
   },
+  toolNames: {
+    edit: "编辑",
+    multiedit: "编辑",
+    notebookedit: "编辑笔记本",
+    write: "写入",
+    notebookread: "读取笔记本",
+    glob: "查找文件",
+    ls: "列出文件",
+    toolsearch: "查找工具",
+    websearch: "网络搜索",
+    web_search: "网络搜索",
+    webfetch: "网页",
+  },
   todo: { pending: "待办", in_progress: "进行中", completed: "已完成" },
   event: { compact_boundary: "较早的消息已为模型做了摘要", model: "模型已更换" },
   task: {
@@ -162,6 +177,7 @@ export const zh: Words = {
       const said = { completed: "完成", failed: "失败", stopped: "已停止" }[status] ?? status;
       return `${said}${about ? `：${about}` : ""}`;
     },
+    ended: { failed: "失败", stopped: "已停止" },
   },
   planDone: (done, all) => `已完成 ${done}/${all}`,
   stoppedBecause: {
@@ -174,7 +190,7 @@ export const zh: Words = {
     archived: "已停止：对话已归档",
     deleted: "已停止：对话已删除",
   },
-  stopConfirmed: "智能体已确认",
+  stoppedBy: (by) => `${by} 已停止`,
   killed: "智能体进程已结束",
   byForce: (n) => `强制结束了 ${n} 个进程`,
   couldNotEnd: (n) => `${n} 个进程未能结束`,
