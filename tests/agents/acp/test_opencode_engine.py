@@ -16,10 +16,13 @@ from tests.agents.helpers.processes import wait_until_gone
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
 from turnwire.stores.sqlite import SqliteStore
-from turnwire.testing.model_api import Fail, ModelApi, Say, Text, ToolUse
+from turnwire.testing.model_api import Fail, ModelApi, Request, Say, Text, ToolUse
 from turnwire.testing.model_api.server import Answer
 
 ROOT = Path(__file__).parents[3]
+COLOURS = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+QUESTION = {"question": "Which colour?", "header": "Colour", "options": COLOURS}
+ASK = ToolUse("question", {"questions": [QUESTION]}, id="call_q")
 
 
 def bash(command: str, call: str = "call_1") -> ToolUse:
@@ -72,6 +75,51 @@ async def test_an_error_of_the_model_is_repeated_by_opencode_and_shown_once(
         assert not end.is_error
         assert it.text == ["Here I am."]
         assert len(it.api.requests) > 1
+
+
+async def test_a_model_that_fails_every_time_is_the_end_of_the_turn(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    broken = True
+
+    def reply(_: Request) -> Fail | str:
+        return Fail(500, "no luck", headers={"retry-after-ms": "10"}) if broken else "Here I am."
+
+    async with stage(program, home, tmp_path, *[reply] * 100) as it:
+        end = await it.says("go")
+        assert end.error is not None
+        assert "no luck" in end.error.message
+        assert 1 < len(it.api.requests) < 100  # opencode gave up by itself
+        broken = False
+        assert not (await it.says("again")).is_error
+        assert it.text == ["Here I am."]
+
+
+async def test_opencode_has_no_questions_over_this_protocol(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    async with stage(program, home, tmp_path, Say([ASK]), "I cannot ask.") as it:
+        assert not (await it.says("go")).is_error
+        assert "question" not in {
+            tool["function"]["name"]
+            for request in it.api.requests
+            for tool in request.body.get("tools", ())
+        }
+        (result,) = it.results.values()
+        assert "unavailable tool 'question'" in str(result.content)
+        assert it.seen.of(f.AssistantRequestInput) == []
+
+
+async def test_a_stop_ends_a_question_that_opencode_cannot_pass_on(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    asks = {"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
+    async with stage(program, home, tmp_path, Say([ASK]), "Hello.", env=asks) as it:
+        await it.talk.send("go")
+        await it.seen.until(f.AssistantToolCall)
+        await stop(it)
+        assert [result.is_error for result in it.results.values()] == [True]
+        assert not (await it.says("hi")).is_error
 
 
 async def test_a_wrong_key_is_the_end_of_the_turn(

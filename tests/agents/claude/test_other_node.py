@@ -36,8 +36,20 @@ async def dies(node: Server, it: Stage) -> None:
     move(it)
 
 
-async def test_a_question_of_a_killed_node_is_answered_on_another_one(tmp_path: Path) -> None:
-    async with killed_server(tmp_path, Say([ask()]), "Blue it is.", "Gladly.") as (node_a, node_b):
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest) -> str | None:
+    """The address of the store that the nodes share; None: a file."""
+    if request.param == "sqlite":
+        return None
+    found: str = request.getfixturevalue("postgres")
+    return found
+
+
+async def test_a_question_of_a_killed_node_is_answered_on_another_one(
+    tmp_path: Path, address: str | None
+) -> None:
+    script = [Say([ask()]), "Blue it is.", "Gladly."]
+    async with killed_server(tmp_path, *script, address=address) as (node_a, node_b):
         node_a.tell("send", TALK, "ask me")
         await node_a.until("assistant.request_input")
         await node_a.until("session.state", state="waiting_input", running=False)
@@ -55,7 +67,7 @@ async def test_a_question_of_a_killed_node_is_answered_on_another_one(tmp_path: 
 
 
 async def test_files_that_a_killed_node_has_changed_are_rewound_on_another_one(
-    tmp_path: Path,
+    tmp_path: Path, address: str | None
 ) -> None:
     file = tmp_path / "work" / "notes.txt"
     make = ToolUse("Write", {"file_path": str(file), "content": "first"}, id="write_1")
@@ -63,7 +75,7 @@ async def test_files_that_a_killed_node_has_changed_are_rewound_on_another_one(
     change |= {"replace_all": False}  # as Claude Code completes it
     edit = ToolUse("Edit", change, id="edit_1")
     script = [Say([make]), "Made.", Say([edit]), "Changed."]
-    async with killed_server(tmp_path, *script) as (node_a, node_b):
+    async with killed_server(tmp_path, *script, address=address) as (node_a, node_b):
         for text in ("make it", "change it"):
             node_a.tell("send", TALK, text)
             asked = await node_a.until("assistant.permission_request")

@@ -46,9 +46,11 @@ def opencode_environment(url: str, home: Path) -> dict[str, str]:
     }
 
 
-def make_opencode(program: Path, url: str, home: Path, work: Path) -> AcpAgent:
-    """Returns the agent."""
-    env = opencode_environment(url, home)
+def make_opencode(
+    program: Path, url: str, home: Path, work: Path, env: dict[str, str] | None = None
+) -> AcpAgent:
+    """Returns the agent. `env` has further variables."""
+    env = {**opencode_environment(url, home), **(env or {})}
     return AcpAgent("opencode", [str(program), "acp"], env=env, roots=[work], start_seconds=200)
 
 
@@ -62,9 +64,17 @@ def kill_opencode() -> None:
 class OpencodeStage(CodexStage):
     """A conversation with opencode; at its end the log is checked, and no process is left."""
 
-    def __init__(self, program: Path, home: Path, place: Path, api: ModelApi) -> None:
+    def __init__(
+        self,
+        program: Path,
+        home: Path,
+        place: Path,
+        api: ModelApi,
+        env: dict[str, str] | None = None,
+    ) -> None:
         super().__init__(place, api, RULES)
         self._program = program
+        self._env = env
         self.home = home
 
     async def begin(self, **conversation: Any) -> None:
@@ -76,18 +86,18 @@ class OpencodeStage(CodexStage):
 
     async def _start(self) -> None:
         self.store = await SqliteStore.open(self.place / "turnwire.db")
-        agent = make_opencode(self._program, self.api.url, self.home, self.work)
+        agent = make_opencode(self._program, self.api.url, self.home, self.work, self._env)
         self.engine = Engine(self.store, {"opencode": agent}, settings=self._settings)
         await self.engine.start()
 
 
 @asynccontextmanager
 async def stage(
-    program: Path, home: Path, place: Path, *replies: Answer
+    program: Path, home: Path, place: Path, *replies: Answer, env: dict[str, str] | None = None
 ) -> AsyncIterator[OpencodeStage]:
     """A conversation in which nothing was said yet; at the end its log and its view are checked."""
     async with ModelApi(*replies) as api:
-        it = OpencodeStage(program, home, place, api)
+        it = OpencodeStage(program, home, place, api, env)
         await it.begin()
         try:
             yield it

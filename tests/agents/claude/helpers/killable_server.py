@@ -19,7 +19,8 @@ from turnwire.agents.claude.process.sdk_compat import QUERY
 from turnwire.core.conversation.state import Options
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.ports import Store
+from turnwire.stores.open_store import open_store
 from turnwire.testing.model_api import claude_environment
 
 RULES = Options(on_disconnect="continue")
@@ -36,7 +37,7 @@ async def show(talk: Talk) -> None:
         say(talk=talk.id, frame=kind, payload=frame.payload)  # type: ignore[attr-defined]
 
 
-async def until_abandoned(store: SqliteStore) -> list[str]:
+async def until_abandoned(store: Store) -> list[str]:
     """Waits until the leases of a killed server have expired. Returns all conversations."""
     names = [row.conversation_id for row in await store.conversations(limit=1000)]
     async with asyncio.timeout(180):
@@ -45,9 +46,9 @@ async def until_abandoned(store: SqliteStore) -> list[str]:
     return names
 
 
-async def serve(place: Path, url: str, hold: float) -> None:
+async def serve(place: Path, url: str, hold: float, address: str) -> None:
     say(talk="", frame="server", payload={"pid": os.getpid()})
-    store = await SqliteStore.open(place / "turnwire.db")
+    store = await open_store(address)
     left = await until_abandoned(store)
     options = {"model": "claude-sonnet-4-5"}
     wire = Wire(lambda way, line: say(talk="", frame="wire", payload={way: line.decode()}))
@@ -79,17 +80,17 @@ async def serve(place: Path, url: str, hold: float) -> None:
     await store.close()
 
 
-def main(place: Path, url: str, hold: float) -> None:
+def main(place: Path, url: str, hold: float, address: str) -> None:
     for module in ("claude_agent_sdk", QUERY):
         import_module(module)
     while os.read(0, 1):
         server = os.fork()
         if not server:
-            asyncio.run(serve(place, url, hold))
+            asyncio.run(serve(place, url, hold, address))
             os._exit(0)
         os.waitpid(server, 0)
         os.set_blocking(0, True)  # which the copy had changed for both
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4])

@@ -18,7 +18,7 @@ from tests.agents.claude.helpers.program_traffic import Moment
 from tests.agents.claude.helpers.real_claude import RULES, TALK, Stage
 from tests.agents.helpers.processes import wait_until_gone
 from turnwire.agents.guard import descendants_of, running
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.open_store import open_store
 from turnwire.testing.model_api import ModelApi
 from turnwire.testing.model_api.server import Answer
 
@@ -98,12 +98,13 @@ class Server:
 async def killed_server(
     place: Path,
     *replies: Any,
+    address: str | None = None,
     hold: float = 0.0,
     lanes: Mapping[str, Sequence[Answer]] | None = None,
 ) -> AsyncIterator[tuple[Server, Stage]]:
     """Runs a server that the test kills; `start_again` then checks its log."""
     async with ModelApi(*replies, lanes=lanes) as api:
-        it = Stage(place, api, RULES, hold=hold)
+        it = Stage(place, api, RULES, address=address, hold=hold)
         process = await asyncio.create_subprocess_exec(
             *(
                 sys.executable,
@@ -112,6 +113,7 @@ async def killed_server(
                 str(place),
                 api.url,
                 str(hold),
+                it.address,
             ),
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,
@@ -129,7 +131,7 @@ async def killed_server(
 
 async def start_again(it: Stage) -> None:
     """Starts a server after the leases of the killed one have expired."""
-    store = await SqliteStore.open(it.place / "turnwire.db")
+    store = await open_store(it.address)
     await until_abandoned(store)
     await store.close()
     await it.start_again()

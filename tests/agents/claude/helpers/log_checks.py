@@ -10,7 +10,10 @@ from typing import Any
 from tests.engine.helpers.watcher import Watcher
 from turnwire.core.view import BlockView, MessageView, TextView, ThinkingView, ToolView, View
 from turnwire.engine import Engine
-from turnwire.stores.sqlite import SqliteStore, fsck
+from turnwire.ports import Store
+from turnwire.stores.address import is_database
+from turnwire.stores.postgres import fsck as postgres_fsck
+from turnwire.stores.sqlite import fsck
 from turnwire.testing.model_api import (
     Hold,
     ModelApi,
@@ -30,7 +33,16 @@ def check_log(path: Path) -> None:
     assert not found, found
 
 
-async def later_view(store: SqliteStore, conversation_id: str) -> View:
+async def check_store(address: str) -> None:
+    """The same for a file or a database."""
+    if not is_database(address):
+        check_log(Path(address))
+        return
+    found = (await postgres_fsck.check(address)).findings
+    assert not found, found
+
+
+async def later_view(store: Store, conversation_id: str) -> View:
     """Returns the view of a client that connects now. Its frames keep the rules of the protocol: the
     watcher looks at that.
     """

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude.helpers.log_checks import check_log, check_said, check_view, later_view
+from tests.agents.claude.helpers.log_checks import check_said, check_store, check_view, later_view
 from tests.agents.claude.helpers.program_traffic import Tapped, Wire
 from tests.agents.helpers.processes import wait_until_gone
 from tests.engine.helpers.watcher import Watcher
@@ -25,7 +25,8 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.payloads import Interrupted
 from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.ports import Store
+from turnwire.stores.open_store import open_store
 from turnwire.testing.model_api import ModelApi, Request, ToolUse, claude_environment
 from turnwire.testing.model_api.server import Answer
 
@@ -86,7 +87,7 @@ class Stage:
     """A conversation whose engine can be stopped and started again."""
 
     api: ModelApi
-    store: SqliteStore
+    store: Store
     engine: Engine
     talk: Talk
     seen: Watcher
@@ -97,11 +98,14 @@ class Stage:
         api: ModelApi,
         rules: Options,
         *,
+        address: str | None = None,
         idle: float = 120.0,
         per_user: float | None = None,
         **agent: Any,
     ) -> None:
+        """`address`: of the store; None: a file in `place`."""
         self.place = place
+        self.address = address or str(place / "turnwire.db")
         self.work = place / "work"
         self.home = place / "home"
         self.work.mkdir(exist_ok=True)
@@ -138,7 +142,7 @@ class Stage:
         await self._look()
 
     async def _start(self) -> None:
-        self.store = await SqliteStore.open(self.place / "turnwire.db")
+        self.store = await open_store(self.address)
         agents = {"claude": self.make_agent()}
         self.engine = Engine(self.store, agents, settings=self._settings)
         await self.engine.start()
@@ -161,7 +165,7 @@ class Stage:
         names = [row.conversation_id for row in await self.store.conversations(limit=1000)]
         views = {name: await later_view(self.store, name) for name in names}
         await self.store.close()
-        check_log(self.place / "turnwire.db")
+        await check_store(self.address)
         check_view(self.seen.view(), views[TALK])
         check_said(
             self.api,
