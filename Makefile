@@ -71,7 +71,7 @@ test-all: test ## run everything: also kills, crash points, the real Claude Code
 PYTEST = $(IN_MEMORY) $(BIN)/python -m tools.pytest_ci -n auto --dist worksteal
 test-quick: .venv/test.stamp
 	@$(PYTEST) -m 'not volume' --cov --cov-report=
-	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
+	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*,src/turnwire/turn_streams/*'
 
 test-engine-postgres: .venv/test.stamp
 	@$(PYTEST) --store postgres tests/engine

@@ -30,9 +30,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Core and dialects are covered by their own tests with fixed examples, not by random ones; counting
+# Core, dialects and turn streams are covered by their own tests with fixed examples, not by random ones; counting
 # would make the others two or three times as slow.
-COVERS = {"core", "dialects", "flow", "testing"}
+COVERS = {"core", "dialects", "flow", "testing", "turn_streams"}
 
 
 def pytest_xdist_auto_num_workers() -> int:

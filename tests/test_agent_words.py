@@ -55,6 +55,11 @@ ON_THE_WIRE_OF_RPC = {
 }
 
 ELSEWHERE = {
+    # The profile `classic` is the wire format of front ends that were made for one agent.
+    "dialects/rpc/classic/frames.py": {"AskUserQuestion", "permission_suggestions"},
+    "dialects/rpc/classic/requests.py": {"AskUserQuestion"},
+    "dialects/rpc/classic/projector.py": {"compact_boundary", "compact_metadata"},
+    "dialects/rpc/messages.py": {"compact_boundary", "compact_metadata"},
     # The log says so that background work ended with its agent, and front ends know it by this name.
     "core/conversation/turns.py": {"task_notification"},
     # Calls in older logs do not say that they are questions: there the tool's name does.

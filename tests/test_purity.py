@@ -1,4 +1,4 @@
-"""Core and dialects import only msgspec, each other and the pure part of the standard library."""
+"""Core, dialects and turn streams import only msgspec, each other and the pure part of the standard library."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 import turnwire
 
 ROOT = Path(turnwire.__file__).parent
-PURE = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "dialects").rglob("*.py")])
+LAYERS = ("core", "dialects", "turn_streams")
+PURE = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 ALLOWED = {
     "__future__",
+    "abc",
     "collections",
     "functools",
     "hashlib",

@@ -11,7 +11,14 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from tests.helpers.recorded_streams import BOTH_DIRECTIONS, RECORDED, events_of, rpc_of, ui_of
+from tests.helpers.recorded_streams import (
+    BOTH_DIRECTIONS,
+    FIXTURES,
+    RECORDED,
+    events_of,
+    rpc_of,
+    ui_of,
+)
 from tests.helpers.schema_validator import validator
 from turnwire.cli.commands.schema import written
 from turnwire.cli.main import main
@@ -34,7 +41,18 @@ def assert_fits(name: str, value: Any) -> None:
 
 def test_the_vocabularies_have_their_schemas() -> None:
     assert [
-        *("blocks", "claude", "deltas", "events", "messages", "rpc", "rpc-calls", "rpc-frames"),
+        *(
+            "acp",
+            "blocks",
+            "claude",
+            "codex",
+            "deltas",
+            "events",
+            "messages",
+            "rpc",
+            "rpc-calls",
+            "rpc-frames",
+        ),
         *("ui", "v2", "v2-client", "view"),
     ] == NAMES
 
@@ -67,7 +85,7 @@ def test_the_command_prints_and_writes_one_of_them(tmp_path: Path) -> None:
 def test_an_unknown_vocabulary_is_refused_with_the_known_names() -> None:
     result = CliRunner().invoke(main, ["schema", "v3"])
     assert result.exit_code == 2
-    assert "there is no schema 'v3'. Name one of blocks, " in result.stderr
+    assert "there is no schema 'v3'. Name one of acp, blocks, " in result.stderr
 
 
 def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
@@ -146,6 +164,31 @@ def test_translated_messages_fit_the_schema(path: Path) -> None:
         assert_fits("ui", json.loads(encode(ui_event)))
     for message in rpc_of(ui, bridge):
         assert_fits("rpc", json.loads(encode(message)))
+
+
+@pytest.mark.parametrize("name", ["acp", "codex"])
+def test_recorded_messages_of_other_agents_fit_the_schema(name: str) -> None:
+    recorded = sorted((FIXTURES / name).glob("*.jsonl"))
+    assert recorded
+    for path in recorded:
+        for line in path.read_bytes().splitlines():
+            envelope = json.loads(line)
+            if name == "acp" or envelope["dir"] == "out":  # requests to Codex have no types
+                assert_fits(name, envelope["msg"])
+
+
+def test_other_agents_may_say_unknown_things_but_nothing_wrong() -> None:
+    novel = {"jsonrpc": "2.0", "method": "novel", "params": {"a": 1}}
+    for name in ("acp", "codex"):
+        assert_fits(name, novel)
+        assert_fits(name, {"id": 1, "result": {}})
+        assert not validator(name).is_valid({"id": 1})
+    update = {"sessionId": "s", "update": {"sessionUpdate": "novel"}}
+    assert_fits("acp", {"method": "session/update", "params": update})
+    assert not validator("acp").is_valid({"method": "session/update", "params": {}})
+    item = {"item": {"type": "novel"}, "threadId": "t", "turnId": "1"}
+    assert_fits("codex", {"method": "item/started", "params": item})
+    assert not validator("codex").is_valid({"method": "item/started", "params": {"item": 1}})
 
 
 # --- Claude's wire is open --------------------------------------------------------------------

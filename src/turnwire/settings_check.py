@@ -20,7 +20,7 @@ from turnwire.stores.address import Address, BadAddress, is_database
 __all__ = ["check_settings", "is_number"]
 
 # The first path segments of the server's own URLs. A prefix with such a name would be ambiguous.
-_OURS = ("api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
+_OURS = ("agui", "api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _NAME = re.compile(r"[^\s:/?#@*\[\]]+")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)

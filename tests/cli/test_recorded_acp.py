@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.cli.conftest import Run
 from tests.helpers.recorded_streams import FIXTURES
 
 RECORDED = sorted((FIXTURES / "acp").glob("*.io.jsonl"))
+TARGETS = ["events", "ui", "rpc", "delta", "messages", "v2", "view"]
 COMMAND = FIXTURES / "acp" / "opencode_command.io.jsonl"
 
 
@@ -31,11 +33,53 @@ def test_frames_of_a_real_agent_keep_the_rules_of_the_protocol(
     assert json.loads(run("validate", "--from", "v2", "--json", frames).stdout)["ok"]
 
 
-@pytest.mark.parametrize("target", ["events", "ui", "rpc", "delta", "messages", "v2", "view"])
-def test_every_target_has_the_answer(target: str, run: Run) -> None:
-    result = run("convert", "--from", "acp", "--to", target, COMMAND)
-    assert result.exit_code == 0
-    assert "I will run a command." in result.stdout
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_every_target_has_what_the_agent_said(path: Path, run: Run) -> None:
+    said = text_of(path)
+    for target in TARGETS:
+        result = run("convert", "--from", "acp", "--to", target, path)
+        assert result.exit_code == 0, target
+        for sentence in said["whole"]:
+            assert json.dumps(sentence, ensure_ascii=False)[1:-1] in result.stdout, target
+
+
+def text_of(path: Path) -> dict[str, Any]:
+    """Returns what the agent's own messages say: text, thinking, the last status of each call."""
+    said: dict[str, Any] = {"text": "", "thinking": "", "calls": {}, "whole": []}
+    kinds = {"agent_message_chunk": "text", "agent_thought_chunk": "thinking"}
+    for line in path.read_bytes().splitlines():
+        update = json.loads(line)["msg"].get("params", {}).get("update", {})
+        kind = update.get("sessionUpdate")
+        if kind in kinds:
+            said[kinds[kind]] += update["content"]["text"]
+            said["whole"] += [update["content"]["text"]] if kind == "agent_message_chunk" else []
+        elif kind in ("tool_call", "tool_call_update"):
+            before = said["calls"].get(update["toolCallId"])
+            said["calls"][update["toolCallId"]] = update.get("status") or before
+    return said
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_the_view_equals_what_the_agent_said(path: Path, run: Run) -> None:
+    view = json.loads(run("convert", "--from", "acp", "--to", "view", path).stdout)
+    blocks = [
+        block
+        for message in view["messages"]
+        if message["role"] == "assistant"
+        for block in message["blocks"]
+    ]
+    shown: dict[str, Any] = {"text": "", "thinking": "", "calls": {}}
+    for block in blocks:
+        if block["type"] in ("text", "thinking"):
+            shown[block["type"]] += block["text"]
+        elif block["type"] == "tool":
+            shown["calls"][block["id"]] = block["result"] and block["result"]["is_error"]
+    said = text_of(path)
+    assert (shown["text"], shown["thinking"]) == (said["text"], said["thinking"])
+    ended = {"completed": False, "failed": True}
+    for call, status in said["calls"].items():
+        # A call without an end is ended with its turn.
+        assert shown["calls"][call] == ended.get(status, True)
 
 
 def test_the_view_is_what_the_agent_said(run: Run) -> None:
@@ -97,3 +141,24 @@ def test_notes_of_a_recorder_are_counted(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "noted.io.jsonl"
     path.write_bytes(b'{"dir":"note","msg":"begins"}\n' + COMMAND.read_bytes())
     assert json.loads(run("validate", "--from", "acp", "--json", path).stdout)["notes"] == 1
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_inspect_sums_up_every_recording(path: Path, run: Run) -> None:
+    summary = json.loads(run("inspect", "--from", "acp", "--json", path).stdout)
+    assert (summary["lines"], summary.get("bad_lines", 0)) == (
+        len(path.read_bytes().splitlines()),
+        0,
+    )
+    (turn,) = summary["turns"]
+    assert turn["prompt"].startswith("go")
+    assert turn.get("outcome", "lost") == "lost" or turn["seconds"] > 0
+    calls = {tool["id"] for tool in turn.get("tools", [])}
+    assert calls >= set(text_of(path)["calls"])
+
+
+def test_inspect_names_the_agent_and_its_tools(run: Run) -> None:
+    shown = run("inspect", "--from", "acp", COMMAND).stdout
+    assert "fake/fake-model, OpenCode 1.18.33, permission mode build" in shown
+    assert "✓ bash" in shown
+    assert "said      All done." in shown

@@ -10,7 +10,6 @@ __all__ = [
     "dialect_option",
     "file_argument",
     "files_argument",
-    "from_option",
     "max_line_option",
     "typed",
 ]
@@ -24,15 +23,6 @@ def typed(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     """Returns a message for an agent. Bytes that are not UTF-8 become U+FFFD, as in piped input."""
     return None if value is None else os.fsencode(value).decode(errors="replace")
 
-
-from_option = click.option(
-    "--from",
-    "source",
-    type=click.Choice(["claude"]),
-    default="claude",
-    show_default=True,
-    help="The agent that wrote the stream.",
-)
 
 dialect_option = click.option(
     "--from",

@@ -15,6 +15,7 @@ from turnwire.server.api.responses import problem
 from turnwire.server.api.routes import Door, make_router
 from turnwire.server.service import Service
 from turnwire.server.sockets.socket import serve_socket
+from turnwire.server.tcp.hypercorn_notice import HypercornNotice
 from turnwire.server.tcp.stop_notice import StopNotice
 from turnwire.settings import Settings
 from turnwire.settings_check import check_settings
@@ -52,6 +53,7 @@ class App:
         self._opening = asyncio.Lock()
         self._stopped = False  # shutdown has begun, and `start` was not called since
         self._notice: StopNotice | None = None  # of the surrounding server, while the app is open
+        self._hypercorn: HypercornNotice | None = None  # the same, if that server is Hypercorn
         self._stopping: asyncio.Task[None] | None = None  # the shutdown that the notice began
 
     @asynccontextmanager
@@ -64,7 +66,7 @@ class App:
             await self.stop()
 
     def _stop_early(self) -> None:
-        """Begins the shutdown when uvicorn is about to stop, as uvicorn waits for our clients."""
+        """Begins the shutdown when the server is about to stop, as it waits for our clients."""
         if self._service is not None:
             self._stopping = asyncio.create_task(self._close(), name="turnwire stops")
 
@@ -99,6 +101,9 @@ class App:
             if self._notice is not None:
                 self._notice.end()
                 self._notice = None
+            if self._hypercorn is not None:
+                self._hypercorn.end()
+                self._hypercorn = None
             if self._service is not None:
                 service, self._service = self._service, None
                 await service.close()
@@ -108,6 +113,7 @@ class App:
             self._service = await Service.open(self.settings)
             drain = self.drain if self.settings.drain_grace else None
             self._notice = StopNotice(self._stop_early, drain)
+            self._hypercorn = HypercornNotice(self._stop_early)
         return self._service
 
     async def _running(self) -> Service | None:
@@ -155,6 +161,8 @@ class App:
             await _turn_away(scope, receive, send)
             return
         service.watchdog.wake()
+        if self._hypercorn is not None:
+            self._hypercorn.look()
         scope = self._public.place(scope)
         if scope["type"] == "websocket":
             await serve_socket(service, dict(scope), receive, send)

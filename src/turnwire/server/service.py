@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.times import iso
 from turnwire.data_dir import cannot_use, cause_of, make_data_dir
+from turnwire.dialects.rpc.classic.projector import ClassicProjector
 from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.dialects.rpc.relayed import pack, unpack
+from turnwire.dialects.v2 import frames
 from turnwire.dialects.v2 import relayed as v2_relayed
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
@@ -39,8 +41,6 @@ from turnwire.server.access.isolation import has_other_users, isolate, risks
 from turnwire.server.access.keys import Keys, Who
 from turnwire.server.access.public import Public
 from turnwire.server.access.shares import Shares
-from turnwire.server.aisdk.projector import AiSdkProjector
-from turnwire.server.aisdk.projector import unpack as ui_unpack
 from turnwire.server.api.changes import News
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.other_nodes import OtherNodes, bus_of
@@ -48,6 +48,9 @@ from turnwire.server.sockets.backlog import Backlog
 from turnwire.server.sockets.hub import Hub
 from turnwire.server.tcp.watchdog import Watchdog
 from turnwire.settings import Settings, flag_of_v2
+from turnwire.turn_streams import stream_projector as streams
+from turnwire.turn_streams.agui.sent import AguiSent
+from turnwire.turn_streams.aisdk.sent import UiSent
 
 __all__ = ["Service"]
 
@@ -70,27 +73,17 @@ class Service:
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         agents, self.usual_agent = _agents(settings)  # used if a new conversation names no agent
         self.news = News()
-        self.rpc = WireProtocol(
-            "rpc",
-            lambda row: RpcProjector(
-                row.agent,
-                row.native_session_id,
-                self.engine.new_id()[:8],
-                has_several=row.state.handover is not None,
-            ),
-            pack,
-            unpack,
-        )
-        self.aisdk = WireProtocol(
-            "aisdk", lambda row: AiSdkProjector(row.conversation_id), v2_relayed.pack, ui_unpack
-        )
+        self.rpc = self._rpc("rpc", RpcProjector)
+        self.rpc_classic = self._rpc("rpc-classic", ClassicProjector)
+        self.aisdk = _turn_streams("aisdk", UiSent)
+        self.agui = _turn_streams("agui", AguiSent)
         self.engine = Engine(
             store,
             agents,
             settings=_engine_settings(settings, self.roots),
             clock=clock,
             bus=bus,
-            protocols=[self.rpc, self.aisdk],
+            protocols=[self.rpc, self.rpc_classic, self.aisdk, self.agui],
             changed=self.news.tell,
             load=lambda: {"sockets": len(self.hub)},
         )
@@ -120,6 +113,20 @@ class Service:
         self._trying = asyncio.Lock()
         self._tried_at = -math.inf
         self._trouble: TurnwireError | None = None
+
+    def _rpc(self, name: str, projector: type[RpcProjector]) -> WireProtocol:
+        """Returns RPC, or a profile of it."""
+        return WireProtocol(
+            name,
+            lambda row: projector(
+                row.agent,
+                row.native_session_id,
+                self.engine.new_id()[:8],
+                has_several=row.state.handover is not None,
+            ),
+            pack,
+            unpack,
+        )
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
@@ -362,6 +369,16 @@ def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:
     if settings.made_agents is not None:
         return dict(settings.made_agents), settings.agent
     return registry.chosen(settings.agents, settings.agent, settings.agent_options)
+
+
+def _turn_streams(name: str, shared: Callable[[frames.Frame], streams.StreamSent]) -> WireProtocol:
+    """Returns a protocol whose streams are single turns, made of the frames of v2."""
+    return WireProtocol(
+        name,
+        lambda row: streams.StreamProjector(row.conversation_id, shared),
+        v2_relayed.pack,
+        lambda packed: streams.unpack(packed, shared),
+    )
 
 
 def _engine_settings(settings: Settings, roots: list[Path]) -> EngineSettings:

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.aisdk.helpers.judges import VERSIONS, judged
-from tests.server.aisdk.helpers.streams import shown
 from tests.server.helpers.events import events_of
 from tests.server.helpers.http_scenes import play
 from tests.server.helpers.listening_client import until
 from tests.server.helpers.servers import Serving
+from tests.turn_streams.aisdk.helpers.judges import VERSIONS, judged
+from tests.turn_streams.aisdk.helpers.streams import shown
 
 Chunk = dict[str, Any]
 Message = dict[str, Any]

@@ -28,9 +28,16 @@ from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine.recording_view import Recording
 from turnwire.errors import BadLine
+from turnwire.turn_streams.agui.runs import RunsWriter
+from turnwire.turn_streams.aisdk.writer import UiWriter
+from turnwire.turn_streams.turns import MakeWriter, TurnsWriter
 
 __all__ = ["command"]
 
+# Protocols that have a stream for each turn.
+_TURN_STREAMS: dict[str, MakeWriter[Any]] = {
+    "aisdk": lambda reader, after: UiWriter(reader, after=after),
+}
 _SHOWN = 10  # bad lines reported one by one; a file that is not a stream has thousands
 
 
@@ -39,11 +46,14 @@ _SHOWN = 10  # bad lines reported one by one; a file that is not a stream has th
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["events", "ui", "rpc", "delta", "messages", "v2", "view"]),
+    type=click.Choice(
+        ["events", "ui", "rpc", "delta", "messages", "v2", "view", *_TURN_STREAMS, "agui"]
+    ),
     required=True,
     help="events: normalized events. ui: events for a front end. rpc: RPC messages. "
     "delta: message deltas. messages: finished messages, as in the log. "
-    "v2: the frames that a client of protocol v2 receives. view: the final state of that client.",
+    "v2: the frames that a client of protocol v2 receives. view: the final state of that client. "
+    "aisdk: the UI message stream of each turn. agui: runs of AG-UI.",
 )
 @click.option(
     "--tool-progress",
@@ -234,6 +244,23 @@ class _ToView(_ToV2):
             self._reducer.apply(decode(encode(frame).replayed()))
 
 
+class _ToTurnStreams(_ToV2):
+    """Writes the events of each turn, or of each run."""
+
+    def __init__(self, turns: TurnsWriter[Any] | RunsWriter) -> None:
+        super().__init__()
+        self._turns = turns
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        return self._written(self.frames(events))
+
+    def finish(self) -> list[Any]:
+        return self._written(self.last_frames())
+
+    def _written(self, frames: list[Frame]) -> list[Any]:
+        return [event for frame in frames for event in self._turns.feed(frame)]
+
+
 def _trace(conversation: str, turn: int) -> str:
     """Returns 32 hex digits, always the same for one turn of one recording."""
     return hashlib.sha256(f"{conversation}:{turn}".encode()).hexdigest()[:32]
@@ -253,6 +280,10 @@ def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) 
             return _ToV2()
         case "view":
             return _ToView()
+        case _ if target in _TURN_STREAMS:
+            return _ToTurnStreams(TurnsWriter(_TURN_STREAMS[target]))
+        case "agui":
+            return _ToTurnStreams(RunsWriter())
         case _:
             return _Translation()
 

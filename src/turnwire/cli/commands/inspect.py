@@ -9,10 +9,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from turnwire.cli.options import file_argument, from_option, max_line_option
+from turnwire.cli.options import dialect_option, file_argument, max_line_option
 from turnwire.cli.recordings.recording import Recording, events_of, open_recording
+from turnwire.cli.recordings.rpc_stream import RPC_AGENTS
 from turnwire.cli.recordings.summary import Summarizer, Summary, ToolSummary, TurnSummary
-from turnwire.cli.terminal.progress import batches_with_progress
+from turnwire.cli.terminal.progress import batches_with_progress, with_progress
 from turnwire.cli.terminal.words import NARROWEST, amount, counted, duration, money, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
 
@@ -35,7 +36,7 @@ _MARKS = {"ok": ("✓", "green"), "failed": ("✗", "red"), "open": ("…", "yel
 
 
 @click.command("inspect")
-@from_option
+@dialect_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
 @max_line_option
 @file_argument
@@ -47,20 +48,34 @@ def command(*, source: str, as_json: bool, max_line: int, file: str) -> None:
     of a turn do not include sub-agents; its cost does.
     """
     with open_recording(file, max_line=max_line) as recording:
-        summary = summarize(recording)
+        summary = summarize(recording, source)
     if as_json:
         click.echo(msgspec.json.encode(summary))
     else:
         _print(summary)
 
 
-def summarize(recording: Recording) -> Summary:
-    """Reads a recording to its end and returns its summary."""
-    adapter, summarizer = ClaudeStreamAdapter(), Summarizer(recording.name)
-    for batch in batches_with_progress(recording):
-        for entry in batch:
-            summarizer.feed(entry, events_of(entry, adapter))
-    summary = summarizer.finish(adapter.finish())
+def summarize(recording: Recording, source: str = "claude") -> Summary:
+    """Reads a recording to its end and returns its summary. `source`: the name of its dialect."""
+    summarizer = Summarizer(recording.name)
+    if source in RPC_AGENTS:
+        stream = RPC_AGENTS[source]()
+        for heard_batch in with_progress(recording, stream.batches(recording)):
+            for heard in heard_batch:
+                summarizer.feed(
+                    heard.line, heard.events, from_host=heard.from_host, time=heard.time
+                )
+        summary = summarizer.finish(stream.finish())
+        summary.agent_name = stream.agent_name
+    else:
+        adapter = ClaudeStreamAdapter()
+        for batch in batches_with_progress(recording):
+            for entry in batch:
+                is_host = entry.direction == "in"
+                events = events_of(entry, adapter)
+                summarizer.feed(entry.line, events, from_host=is_host, time=entry.time)
+        summary = summarizer.finish(adapter.finish())
+        summary.agent_name = "Claude Code"
     summary.bytes = recording.position
     return summary
 
@@ -118,7 +133,7 @@ def _print_head(summary: Summary, page: _Page) -> None:
         page.fact("session", some(summary.sessions, 1))
     agent = [*summary.models]
     if summary.agent_version:
-        agent.append(f"Claude Code {summary.agent_version}")
+        agent.append(f"{plain(summary.agent_name or 'version')} {summary.agent_version}")
     if summary.permission_mode:
         agent.append(f"permission mode {summary.permission_mode}")
     if agent:

@@ -24,9 +24,9 @@ __all__ = ["command", "written"]
 def command(*, out: Path | None, name: str | None) -> None:
     """Print or write the JSON Schema of every vocabulary.
 
-    NAME is one of blocks, claude, deltas, events, messages, rpc, rpc-calls (the frames of an RPC
-    client), rpc-frames (the frames of an RPC server), ui, v2 (the frames of the server), v2-client
-    (the frames of a client), view. Without NAME and --out, prints one JSON object with all schemas by
+    NAME is one of acp, blocks, claude, codex, deltas, events, messages, rpc, rpc-calls (the frames
+    of an RPC client), rpc-frames (the frames of an RPC server), ui, v2 (the frames of the server),
+    v2-client (the frames of a client), view. Without NAME and --out, prints one JSON object with all schemas by
     name.
     """
     known = schemas()

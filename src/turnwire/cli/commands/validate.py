@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from turnwire.cli.options import files_argument, max_line_option
 from turnwire.cli.recordings.acp_check import ACP_RULES, check_acp
+from turnwire.cli.recordings.agui_check import AGUI_RULES, check_agui
+from turnwire.cli.recordings.aisdk_check import AISDK_RULES, check_aisdk
 from turnwire.cli.recordings.codex_check import check_codex
 from turnwire.cli.recordings.contract_check import CONTRACT_RULES, ContractCheck
 from turnwire.cli.recordings.output_check import OUTPUT_RULES, OutputCheck
@@ -27,7 +29,7 @@ from turnwire.errors import BadLine, UnreadableInput
 __all__ = ["FileReport", "command"]
 
 _SHOWN = 10  # items of each list, unless --json
-_RULES = ACP_RULES | RULES | OUTPUT_RULES | CONTRACT_RULES
+_RULES = ACP_RULES | AGUI_RULES | AISDK_RULES | RULES | OUTPUT_RULES | CONTRACT_RULES
 
 
 class FileReport(Struct, frozen=True, gc=False):
@@ -56,10 +58,11 @@ class FileReport(Struct, frozen=True, gc=False):
 @click.option(
     "--from",
     "source",
-    type=click.Choice(["claude", "acp", "codex", "v2"]),
+    type=click.Choice(["claude", "acp", "codex", "v2", "aisdk", "agui"]),
     default="claude",
     show_default=True,
-    help="claude, acp, codex: the stream of such an agent. v2: a session of conversation protocol v2.",
+    help="claude, acp, codex: the stream of such an agent. v2: a session of conversation protocol v2. "
+    "aisdk: UI message streams of the AI SDK. agui: runs of AG-UI.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 @max_line_option
@@ -76,6 +79,10 @@ def command(
 
     With --from v2, checks a recorded session of protocol v2, or bare frames as `convert --to v2`
     writes them, against the rules of that protocol.
+
+    With --from aisdk, checks UI message streams: chunks as `convert --to aisdk` writes them, or
+    server-sent events as a server sends them. With --from agui, checks runs of AG-UI in the same
+    two forms.
 
     Exit code: 0 no violation, 1 violations, 2 a file could not be read.
     """
@@ -144,6 +151,8 @@ def check_session(recording: Recording) -> v2.SessionReport:
 
 _CHECKS: dict[str, Callable[[Recording], StreamReport | v2.SessionReport]] = {
     "acp": check_acp,
+    "agui": check_agui,
+    "aisdk": check_aisdk,
     "codex": check_codex,
     "claude": check_recording,
     "v2": check_session,

@@ -35,6 +35,7 @@ class Heard(NamedTuple):
     line: Any  # a line of the dialect, or a BadLine
     events: list[NormalizedStreamEvent]
     from_host: bool = False
+    time: float | None = None  # seconds, if the recording has times
 
 
 class _Envelope(Struct, frozen=True, gc=False):
@@ -42,6 +43,7 @@ class _Envelope(Struct, frozen=True, gc=False):
 
     dir: Literal["out", "in", "note"]
     msg: Raw
+    t: float | None = None
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
@@ -54,6 +56,14 @@ class RpcStream:
         self.finish = adapter.finish
         self._adapter = adapter
         self._decode = decode
+
+    @property
+    def agent_name(self) -> str | None:
+        """Returns the name of the program, as far as the recording says it."""
+        if isinstance(self._adapter, acp.AcpStreamAdapter):
+            info = self._adapter.agent.agent_info
+            return None if info is None else info.title or info.name
+        return "Codex"
 
     def batches(self, recording: Recording) -> Iterator[list[Heard]]:
         """Yields the lines of each chunk as soon as it is read."""
@@ -71,7 +81,7 @@ class RpcStream:
 
     def _hear(self, raw: bytes, number: int, recording: Recording) -> Heard | None:
         """Returns a line with its events. Returns None for a note of the recorder."""
-        from_host = False
+        from_host, time = False, None
         try:
             envelope = _decode_envelope(raw)
         except msgspec.DecodeError:
@@ -80,13 +90,13 @@ class RpcStream:
             if envelope.dir == "note":
                 recording.notes += 1
                 return None
-            raw, from_host = bytes(envelope.msg), envelope.dir == "in"
+            raw, from_host, time = bytes(envelope.msg), envelope.dir == "in", envelope.t
         try:
             line = self._decode(raw, number)
         except BadLine as bad:
-            return Heard(bad, [], from_host)
+            return Heard(bad, [], from_host, time)
         take = self._adapter.sent if from_host else self._adapter.feed
-        return Heard(line, take(line), from_host)
+        return Heard(line, take(line), from_host, time)
 
 
 RPC_AGENTS: dict[str, Callable[[], RpcStream]] = {

@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from turnwire.cli.recordings.recording import Entry
 from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.usage import Usage
+from turnwire.dialects.acp import content as acp_content
+from turnwire.dialects.acp import messages as acp_messages
 from turnwire.dialects.claude import messages
 from turnwire.dialects.claude.translate import unify
 from turnwire.errors import BadLine
@@ -72,6 +73,7 @@ class Summary(Struct, omit_defaults=True):
     sessions: list[str] = []
     models: list[str] = []
     cwd: str | None = None
+    agent_name: str | None = None  # of the program
     agent_version: str | None = None
     permission_mode: str | None = None
     turns: list[TurnSummary] = []
@@ -81,10 +83,13 @@ class Summary(Struct, omit_defaults=True):
 
 
 class Summarizer:
-    """Builds a summary from the entries of a recording and their events."""
+    """Builds a summary from the lines of a recording and their events."""
 
     def __init__(self, file: str) -> None:
         self.summary = Summary(file)
+        self._model: str | None = None  # of the session, for agents whose messages name none
+        self._last_text: str | None = None
+        self._began: float | None = None  # when the turn began, by the recorder
         self._sessions: dict[str, None] = {}  # an ordered set
         self._models: dict[str, None] = {}
         self._unknown: Counter[str] = Counter()
@@ -98,27 +103,36 @@ class Summarizer:
         self._below: dict[str, tuple[list[ToolSummary], int]] = {}
         self._started: dict[str, float] = {}  # tool calls without a result
 
-    def feed(self, entry: Entry, events: list[ev.NormalizedStreamEvent]) -> None:
-        """Takes the next entry and its events."""
-        summary, line = self.summary, entry.line
+    def feed(
+        self,
+        line: Any,
+        events: list[ev.NormalizedStreamEvent],
+        *,
+        from_host: bool = False,
+        time: float | None = None,
+    ) -> None:
+        """Takes the next line, of any dialect, and its events."""
+        summary = self.summary
         summary.lines += 1
         if isinstance(line, BadLine):
             summary.bad_lines += 1
             if len(summary.bad_line_details) < _BAD_LINES:
                 summary.bad_line_details.append(line.message)
             return
-        self._unknown.update(line.unknown)
-        if entry.direction == "in" and isinstance(line.message, messages.UserMessage):
+        if from_host:
             self._prompt = _said_by(line.message) or self._prompt
+        else:
+            self._unknown.update(line.unknown)
         for event in events:
-            self._event(event, entry.time)
+            self._event(event, time)
 
     def finish(self, events: list[ev.NormalizedStreamEvent]) -> Summary:
         """Takes the events of the end of the stream. Returns the summary."""
         for event in events:
             self._event(event, None)
         self.summary.sessions = list(self._sessions)
-        self.summary.models = list(self._models)
+        session_model = [] if self._model is None else [self._model]
+        self.summary.models = list(self._models) or session_model
         self.summary.unknown = dict(self._unknown.most_common())
         return self.summary
 
@@ -132,6 +146,7 @@ class Summarizer:
                 self._init(event)
             case ev.TurnStarted():
                 self._start_turn()
+                self._began = time
             case ev.TurnCompleted():
                 self._end_turn(_outcome(event), event.origin)
             case ev.TurnFailed(code="agent_lost"):
@@ -139,7 +154,7 @@ class Summarizer:
             case ev.TurnFailed():
                 self._end_turn("failed", event.code, event.message)
             case ev.ResultSummary():
-                self._figures(event)
+                self._figures(event, time)
             case ev.AssistantMessage():
                 self._assistant(event, time)
             case ev.UserMessage():
@@ -159,6 +174,7 @@ class Summarizer:
 
     def _init(self, event: ev.SessionInit) -> None:
         summary = self.summary
+        self._model = event.model or self._model
         summary.cwd = event.cwd or summary.cwd
         summary.agent_version = event.agent_version or summary.agent_version
         summary.permission_mode = event.permission_mode or summary.permission_mode
@@ -172,7 +188,7 @@ class Summarizer:
         self._turn = TurnSummary(len(self.summary.turns) + 1, prompt=self._prompt)
         self.summary.turns.append(self._turn)
         self._said.clear()
-        self._prompt = None
+        self._prompt = self._last_text = None
         self._running = True
 
     def _current(self) -> TurnSummary:
@@ -191,14 +207,18 @@ class Summarizer:
         turn.error = None if error is None else _short(error)
         self._running = self._init_seen = False
 
-    def _figures(self, event: ev.ResultSummary) -> None:
+    def _figures(self, event: ev.ResultSummary, time: float | None) -> None:
         turn = self._current()
         turn.seconds = event.duration_ms / 1000
+        if not event.duration_ms:  # the agent does not measure its turns
+            began = self._began
+            turn.seconds = None if time is None or began is None else round(time - began, 3)
         turn.cost_usd = event.cost_usd
         turn.usage = event.usage
         turn.model_calls = event.num_turns
-        if event.result and turn.error is None:
-            turn.said = _short(event.result)
+        said = self._last_text if event.result is None else event.result
+        if said and turn.error is None:
+            turn.said = _short(said)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -211,6 +231,8 @@ class Summarizer:
                 continue  # a repeated frame
             self._said.add(place)
             match block:
+                case blocks.TextBlock(text=text) if event.parent_tool_use_id is None:
+                    self._last_text = text
                 case blocks.ThinkingBlock():
                     turn = self._current()
                     turn.thinking_blocks += 1
@@ -302,11 +324,19 @@ def _text(content: list[blocks.ContentBlock]) -> str:
     return _short(" ".join(b.text for b in content if isinstance(b, blocks.TextBlock)))
 
 
-def _said_by(message: messages.UserMessage) -> str:
-    content = message.message.content if message.message else None
-    if isinstance(content, str):
-        return _short(content)
-    return _text([unify(block) for block in content or ()])
+def _said_by(message: Any) -> str:
+    """Returns the prompt that a message of the host is. Returns an empty text if it is none."""
+    match message:
+        case messages.UserMessage():
+            content = message.message.content if message.message else None
+            if isinstance(content, str):
+                return _short(content)
+            return _text([unify(block) for block in content or ()])
+        case acp_messages.Prompt(params=params):
+            texts = [b.text for b in params.prompt if isinstance(b, acp_content.TextContent)]
+            return _short(" ".join(texts))
+        case _:
+            return ""
 
 
 class _Retry(Struct, gc=False):

@@ -21,12 +21,18 @@ from turnwire.core.message import Message
 from turnwire.core.message_deltas import MessageDelta
 from turnwire.core.ui import UiStreamEvent
 from turnwire.core.view import View
+from turnwire.dialects.acp.content import AcpContent, ToolContent
+from turnwire.dialects.acp.messages import AcpMessage, Response
+from turnwire.dialects.acp.messages import UnknownMessage as UnknownAcpMessage
+from turnwire.dialects.acp.updates import SessionUpdate
 from turnwire.dialects.claude.answers import Answer
 from turnwire.dialects.claude.blocks import ClaudeBlock
 from turnwire.dialects.claude.control import ControlBody, ControlOutcome
 from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
+from turnwire.dialects.codex.items import ThreadItem
+from turnwire.dialects.codex.messages import NEWS, NOTIFICATIONS, REQUESTS
 from turnwire.dialects.rpc import RpcMessage
 from turnwire.dialects.rpc.frames import (
     Accepted,
@@ -52,8 +58,10 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def schemas() -> dict[str, Schema]:
     """Returns the schema of every public vocabulary, by name."""
     return {
+        "acp": _acp_schema(),
         "blocks": _schema("Content blocks: the parts of an agent's message.", ContentBlock),
         "claude": _claude_schema(),
+        "codex": _codex_schema(),
         "deltas": _schema("Message deltas: a message of the model while it streams.", MessageDelta),
         "events": _schema("Normalized events: the events of any agent.", NormalizedStreamEvent),
         "messages": _schema("Messages, and the entries of the log.", Message),
@@ -263,6 +271,69 @@ def _claude_schema() -> Schema:
 
 
 _REF = "#/$defs/{name}"
+
+
+# --- messages of agents that speak JSON-RPC ---------------------------------------------------
+
+
+def _acp_schema() -> Schema:
+    """Returns the schema of the Agent Client Protocol. It is open: unknown methods are allowed."""
+    unknown = UnknownAcpMessage
+    kinds = [kind for kind in get_args(AcpMessage) if kind is not unknown]
+    _, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _describe_fields(defs, *kinds)
+    for union in (SessionUpdate, AcpContent, ToolContent):
+        _open(union, defs)
+    defs["Response"]["properties"]["method"] = False
+    defs["Response"]["anyOf"] = [{"required": ["result"]}, {"required": ["error"]}]
+    methods = {_tag(kind) for kind in kinds if kind is not Response}
+    defs[unknown.__name__] = {
+        **_anything_but(unknown, "method", methods),
+        "required": ["method"],
+    }
+    return {
+        "$schema": _DRAFT,
+        "description": "The Agent Client Protocol: one of these per line, in both directions.",
+        "anyOf": [{"$ref": _REF.format(name=kind.__name__)} for kind in (*kinds, unknown)],
+        "$defs": _without_discriminators(defs),
+    }
+
+
+def _codex_schema() -> Schema:
+    """Returns the schema of the app-server's messages. It is open: unknown methods are allowed."""
+    kinds = list(dict.fromkeys(filter(None, [*NOTIFICATIONS.values(), *REQUESTS.values()])))
+    _, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _describe_fields(defs, *kinds)
+    _open(ThreadItem, defs)
+    request_id = {"type": ["string", "integer"]}
+
+    def message(method: str, kind: type[Struct] | None, *, wants_answer: bool) -> Schema:
+        params = {} if kind is None else {"$ref": _REF.format(name=kind.__name__)}
+        known: Schema = {"method": {"const": method}, "params": params}
+        needs = ["method"] if kind is None else ["method", "params"]
+        if wants_answer:
+            return {"properties": {"id": request_id, **known}, "required": ["id", *needs]}
+        return {"properties": known, "required": needs, "not": {"required": ["id"]}}
+
+    methods = sorted({*NOTIFICATIONS, *REQUESTS, *NEWS})
+    answers: list[Schema] = [
+        {"properties": {"id": request_id, "method": False}, "required": ["id", "result"]},
+        {"properties": {"error": {"type": "object"}, "method": False}, "required": ["error"]},
+    ]
+    other = {"properties": {"method": {"type": "string", "not": {"enum": methods}}}}
+    return {
+        "$schema": _DRAFT,
+        "description": "The messages of Codex's app-server: one of these per line of it.",
+        "type": "object",
+        "anyOf": [
+            *(message(method, kind, wants_answer=False) for method, kind in NOTIFICATIONS.items()),
+            *(message(method, None, wants_answer=False) for method in NEWS),
+            *(message(method, kind, wants_answer=True) for method, kind in REQUESTS.items()),
+            *answers,
+            {**other, "required": ["method"]},
+        ],
+        "$defs": _without_discriminators(defs),
+    }
 
 
 def _open(union: Any, defs: Schema) -> None:

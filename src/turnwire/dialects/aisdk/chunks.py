@@ -39,8 +39,12 @@ __all__ = [
 Metadata: TypeAlias = dict[str, dict[str, Any]]  # by provider; ours is `turnwire`
 
 
-class _Chunk(Struct, frozen=True, tag_field="type", rename="camel", omit_defaults=True, gc=False):
+class Chunk(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A chunk. An unknown `type` is fatal to the reader, so no other kind may be sent."""
+
+
+class _Chunk(Chunk, frozen=True, tag_field="type"):
+    """A chunk with a `type` of its own."""
 
 
 # --- the message ----------------------------------------------------------------------------------
@@ -87,46 +91,38 @@ class Error(_Chunk, frozen=True, tag="error"):
 # --- text and reasoning ---------------------------------------------------------------------------
 
 
-class TextStart(_Chunk, frozen=True, tag="text-start"):
+class _Bound(_Chunk, frozen=True):
+    id: str
+    provider_metadata: Metadata | None = None
+
+
+class _Delta(_Chunk, frozen=True):
+    id: str
+    delta: str
+
+
+class TextStart(_Bound, frozen=True, tag="text-start"):
     """A text begins."""
 
-    id: str
-    provider_metadata: Metadata | None = None
 
-
-class TextDelta(_Chunk, frozen=True, tag="text-delta"):
+class TextDelta(_Delta, frozen=True, tag="text-delta"):
     """A text grows."""
 
-    id: str
-    delta: str
 
-
-class TextEnd(_Chunk, frozen=True, tag="text-end"):
+class TextEnd(_Bound, frozen=True, tag="text-end"):
     """A text is finished, or will never be."""
 
-    id: str
-    provider_metadata: Metadata | None = None
 
-
-class ReasoningStart(_Chunk, frozen=True, tag="reasoning-start"):
+class ReasoningStart(_Bound, frozen=True, tag="reasoning-start"):
     """Reasoning begins."""
 
-    id: str
-    provider_metadata: Metadata | None = None
 
-
-class ReasoningDelta(_Chunk, frozen=True, tag="reasoning-delta"):
+class ReasoningDelta(_Delta, frozen=True, tag="reasoning-delta"):
     """Reasoning grows."""
 
-    id: str
-    delta: str
 
-
-class ReasoningEnd(_Chunk, frozen=True, tag="reasoning-end"):
+class ReasoningEnd(_Bound, frozen=True, tag="reasoning-end"):
     """Reasoning is finished, or will never be."""
-
-    id: str
-    provider_metadata: Metadata | None = None
 
 
 # --- tools ----------------------------------------------------------------------------------------
@@ -225,7 +221,7 @@ class SourceDocument(_Chunk, frozen=True, tag="source-document"):
     title: str
 
 
-class DataChunk(Struct, frozen=True, omit_defaults=True, gc=False):
+class DataChunk(Chunk, frozen=True):
     """Data of our own: a question, a permission, a plan, ... A later one with the same id replaces
     it.
     """
@@ -233,32 +229,3 @@ class DataChunk(Struct, frozen=True, omit_defaults=True, gc=False):
     type: str  # begins with `data-`
     id: str
     data: Any
-
-
-Chunk: TypeAlias = (
-    Start
-    | StartStep
-    | FinishStep
-    | MessageMetadata
-    | Finish
-    | Abort
-    | Error
-    | TextStart
-    | TextDelta
-    | TextEnd
-    | ReasoningStart
-    | ReasoningDelta
-    | ReasoningEnd
-    | ToolInputStart
-    | ToolInputDelta
-    | ToolInputAvailable
-    | ToolInputError
-    | ToolOutputAvailable
-    | ToolProgress
-    | ToolOutputError
-    | ToolApprovalRequest
-    | File
-    | SourceUrl
-    | SourceDocument
-    | DataChunk
-)

@@ -15,6 +15,7 @@ from turnwire.dialects.rpc.messages import RpcMessage
 from turnwire.dialects.rpc.methods import METHODS, Method, PermissionReply, QuestionReply
 
 __all__ = [
+    "OURS",
     "Accepted",
     "Answer",
     "Call",
@@ -41,7 +42,7 @@ __all__ = [
     "write",
 ]
 
-_OURS = "srv-"  # prefix of the ids of the server's own calls
+OURS = "srv-"  # prefix of the ids of the server's own calls
 
 
 class _Plain(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -280,7 +281,7 @@ def read_frame(value: Any) -> Call | Reply:
             raise Refused(
                 "INVALID_FORMAT", f"{said}, an answer id and result, or error.", id=own_id
             )
-    if own_id.startswith(_OURS):
+    if own_id.startswith(OURS):
         return _reply(own_id, value)
     method = value.get("method")
     if not isinstance(method, str):
@@ -303,7 +304,7 @@ _KEYS = {"id", "method", "params", "result", "error"}
 
 def _reply(own_id: str, value: dict[str, Any]) -> Reply:
     if "method" in value:
-        said = f"Ids that start with {_OURS} are reserved for the server. Choose another one."
+        said = f"Ids that start with {OURS} are reserved for the server. Choose another one."
         raise Refused("INVALID_FORMAT", said, id=own_id)
     failed = value.get("error") is not None
     if not failed and value.get("result") is None:

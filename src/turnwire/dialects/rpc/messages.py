@@ -24,8 +24,10 @@ from turnwire.core.usage import ModelUsage, Usage
 from turnwire.errors import BadLine
 
 __all__ = [
+    "ClassicMessage",
     "RpcAssistantMessage",
     "RpcBlock",
+    "RpcCompactBoundaryMessage",
     "RpcContentBlockDeltaEvent",
     "RpcContentBlockStartEvent",
     "RpcContentBlockStopEvent",
@@ -42,6 +44,7 @@ __all__ = [
     "RpcMessageStopEvent",
     "RpcOutputDelta",
     "RpcResultMessage",
+    "RpcStatusMessage",
     "RpcStreamEvent",
     "RpcStreamEventData",
     "RpcSystemMessage",
@@ -355,6 +358,29 @@ RpcMessage: TypeAlias = (
     | RpcSystemMessage
     | RpcUnknownMessage
 )
+
+
+class RpcStatusMessage(_Message, frozen=True, tag="status_system"):
+    """What the agent does besides its turn, only for the profile `classic`."""
+
+    session_id: str
+    provider: str
+    status: Annotated[str | None, _default(None)] = _written(
+        None
+    )  # `compacting`; null: not any more
+    subtype: Annotated[str, _default("status")] = _written("status")
+
+
+class RpcCompactBoundaryMessage(_Message, frozen=True, tag="compact_boundary"):
+    """The agent has replaced earlier messages by a summary, only for the profile `classic`."""
+
+    session_id: str
+    provider: str
+    compact_metadata: Any = None  # the agent's own figures
+    subtype: Annotated[str, _default("compact_boundary")] = _written("compact_boundary")
+
+
+ClassicMessage: TypeAlias = RpcMessage | RpcStatusMessage | RpcCompactBoundaryMessage
 
 # How a connection gets the output of a running tool (section 4.2).
 ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]

@@ -16,12 +16,12 @@ from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.rpc.bridge import RpcBridge
 from turnwire.dialects.rpc.entries import end_of_turn, message_of, system_message
 from turnwire.dialects.rpc.frames import stream_tail
-from turnwire.dialects.rpc.messages import RpcMessage, RpcSystemMessage, encode
+from turnwire.dialects.rpc.messages import ClassicMessage, RpcSystemMessage, encode
 
 __all__ = ["Kind", "Line", "News", "RpcProjector", "Steered"]
 
 # The kinds of messages, by which connections filter.
-Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
+Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system", "prompt"]
 
 # Events that each connection handles itself: for the ids of its streams and its own calls.
 News: TypeAlias = "Opening | h.TurnBegan | h.TurnEnded | h.StateChanged | Steered"
@@ -44,7 +44,7 @@ class Line:
     def __init__(
         self,
         kind: Kind,
-        message: RpcMessage | None,
+        message: ClassicMessage | None,
         turn_id: int | None = None,
         number: int | None = None,
         news: News | None = None,

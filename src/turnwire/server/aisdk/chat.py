@@ -24,25 +24,27 @@ from turnwire.engine.fanout.log_pages import pages_of
 from turnwire.ports import StoredEntry
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PAGE
-from turnwire.server.aisdk.events import UiEvents
-from turnwire.server.aisdk.history import history_of
-from turnwire.server.aisdk.requests import (
+from turnwire.server.api.responses import SAFE_HEADERS, json_answer, number, read_json
+from turnwire.server.new_conversation import NewConversation, begin, id_for
+from turnwire.server.service import Service
+from turnwire.server.sockets.commands import carry_out
+from turnwire.server.sse.stream import EventStream
+from turnwire.server.sse.turn_events import TurnEvents
+from turnwire.turn_streams.aisdk.history import history_of
+from turnwire.turn_streams.aisdk.requests import (
     ChatRequest,
     SentMessage,
     answers_in,
     content_of,
     place_of,
 )
-from turnwire.server.aisdk.writer import UiWriter
-from turnwire.server.api.responses import SAFE_HEADERS, json_answer, number, read_json
-from turnwire.server.new_conversation import NewConversation, begin, id_for
-from turnwire.server.service import Service
-from turnwire.server.sockets.commands import carry_out
-from turnwire.server.sse.stream import EventStream
+from turnwire.turn_streams.aisdk.sent import UiSent, event_of
+from turnwire.turn_streams.aisdk.writer import UiWriter
 
 __all__ = ["messages", "resume", "stop", "submit"]
 
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
+_DONE = b"data: [DONE]\n\n"
 _MOST_ENTRIES = 5000  # of the log that a history is made from
 _PAGE = 200  # entries that are read at once to find a message
 _EVENT_ID = re.compile(r"\d{1,18}")
@@ -267,6 +269,8 @@ def _stream(
     version: int,
 ) -> Response:
     writer = UiWriter(reader, after=after, version=version)
-    events = UiEvents(writer, talk.id, lambda: iso(service.engine.clock.now()))
+    events = TurnEvents(
+        writer, event_of, UiSent, talk.id, lambda: iso(service.engine.clock.now()), last=_DONE
+    )
     place = Place(reader.cursor)
     return EventStream(service, talk, place, who, events, service.aisdk, _HEADERS, has_retry=False)

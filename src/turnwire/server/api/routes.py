@@ -17,6 +17,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server.access.auth import cookie_name
 from turnwire.server.access.keys import Who
+from turnwire.server.agui import runs
 from turnwire.server.aisdk import chat
 from turnwire.server.api import (
     changes,
@@ -64,6 +65,13 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/chat/{chat}/stream", "GET", chat.resume),
     ("/api/chat/{chat}/messages", "GET", chat.messages),
     ("/api/chat/{chat}/stop", "POST", chat.stop),
+    ("/agui", "POST", runs.run),
+    ("/agui/agents/{agent}", "POST", runs.run),
+    ("/agui/capabilities", "GET", runs.capabilities),
+    ("/agui/agents/{agent}/capabilities", "GET", runs.capabilities),
+    ("/agui/threads/{thread}/stream", "GET", runs.connect),
+    ("/agui/threads/{thread}/messages", "GET", runs.messages),
+    ("/agui/threads/{thread}/stop", "POST", runs.stop),
     ("/api/budget", "GET", inbox_search_blobs.budget),
     ("/api/search", "GET", inbox_search_blobs.search),
     ("/api/inbox", "GET", inbox_search_blobs.inbox),

@@ -11,7 +11,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import commands as c
-from turnwire.engine import Answer
+from turnwire.engine import Answer, Talk
 from turnwire.server.access.keys import Who
 from turnwire.server.new_conversation import options_for
 from turnwire.server.sockets.commands import carry_out, put_back
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from turnwire.server.rpc.stay import Stay
     from turnwire.server.service import Service
 
-__all__ = ["ask", "capabilities", "take_reply", "takes_long"]
+__all__ = ["ask", "capabilities", "do", "take_reply", "takes_long"]
 
 # The command that an agent has to support for a method. The other methods need `user.message`.
 _NEEDS = {
@@ -71,27 +71,27 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
             if turn_id is None:
                 connection.answer(call.id, r.Stopped(None, "already_ended"))
                 return
-            given = await _do(c.Interrupt(payload=c.Stop(turn_id, queue)), stay, connection)
+            given = await do(c.Interrupt(payload=c.Stop(turn_id, queue)), stay, connection)
             outcome = "already_ended" if given.ack.outcome == "already_ended" else "requested"
             connection.answer(call.id, r.Stopped(turn_id, outcome))  # type: ignore[arg-type]  # one of both
         case m.SetAgent(agent=agent):
-            await _do(c.SetAgent(payload=c.AgentChoice(agent)), stay, connection)
+            await do(c.SetAgent(payload=c.AgentChoice(agent)), stay, connection)
             connection.answer(call.id, {"agent": agent})
         case m.SetModel(model=model):
-            await _do(c.SetModel(payload=c.ModelChoice(model)), stay, connection)
+            await do(c.SetModel(payload=c.ModelChoice(model)), stay, connection)
             connection.answer(call.id, {"model": model})
         case m.SetPermissionMode(mode=mode):
-            await _do(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)), stay, connection)
+            await do(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)), stay, connection)
             connection.answer(call.id, {"mode": mode})
         case m.SetMaxThinkingTokens(max_thinking_tokens=most):
             choice = c.ThinkingChoice(most)
-            await _do(c.SetMaxThinkingTokens(payload=choice), stay, connection)
+            await do(c.SetMaxThinkingTokens(payload=choice), stay, connection)
             connection.answer(call.id, {"max_thinking_tokens": most})
         case m.RewindFiles(sequence=number, dry_run=dry_run):
-            given = await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
+            given = await do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
             connection.answer(call.id, put_back(given))
         case _:
-            given = await _do(c.ControlCommand(payload=_control(call)), stay, connection)
+            given = await do(c.ControlCommand(payload=_control(call)), stay, connection)
             connection.answer(call.id, given.ack.result)
 
 
@@ -129,8 +129,11 @@ async def _query(
     await carry_out(command, stay.talk.telling(accepted), connection.who, connection.service)
 
 
-async def _do(command: c.ClientFrame, stay: Stay, connection: RpcConnection) -> Answer:
-    return await carry_out(command, stay.talk, connection.who, connection.service)
+async def do(
+    command: c.ClientFrame, stay: Stay, connection: RpcConnection, talk: Talk | None = None
+) -> Answer:
+    """Carries out a command of protocol v2 in the conversation. Raises Refused."""
+    return await carry_out(command, talk or stay.talk, connection.who, connection.service)
 
 
 def _sent(content: m.Content) -> c.SentContent:
@@ -157,7 +160,7 @@ async def take_reply(reply: r.Reply, stay: Stay | None, connection: RpcConnectio
         raise Refused("INVALID_QUESTION_ID", said)
     if reply.failed:
         return  # another client may answer, and this one may still reply
-    answer = r.read_reply(reply, request)
+    answer = stay.read_reply(reply, request)
     command: c.ClientFrame
     if isinstance(answer, m.QuestionReply):
         words = c.QuestionAnswer(request.request_id, answer.answer, answer.resume_task)
@@ -171,5 +174,5 @@ async def take_reply(reply: r.Reply, stay: Stay | None, connection: RpcConnectio
             answer.remember,
         )
         command = c.PermissionResponse(payload=choice)
-    talk = stay.talk.telling(lambda _: connection.put(reply.id, stay.answered(reply.id)))
+    talk = stay.talk.telling(lambda _: connection.put(reply.id, *stay.answered(reply.id)))
     await carry_out(command, talk, connection.who, connection.service)

@@ -16,6 +16,7 @@ from turnwire.engine import Talk
 from turnwire.engine.fanout.channel import FollowAgain
 from turnwire.engine.fanout.follow import Place
 from turnwire.errors import TurnwireError
+from turnwire.ports import WireProtocol
 from turnwire.server.access.keys import Who
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.new_conversation import NewConversation, begin
@@ -74,11 +75,20 @@ class RpcConnection(Client):
         """Returns whether no frame waits to be sent, and no conversation is being opened."""
         return super().is_idle and not (self._follower is not None and self._follower.is_opening)
 
+    @property
+    def protocol(self) -> WireProtocol:
+        """Returns the protocol whose projector makes the messages."""
+        return self.service.rpc
+
     # --- calls ------------------------------------------------------------------------------------
+
+    def read_frame(self, value: Any) -> r.Call | r.Reply:
+        """Reads a frame of the client. Raises Refused."""
+        return r.read_frame(value)
 
     async def take(self, value: Any) -> None:
         """Carries out a call and answers it, or takes the reply to a call of the server."""
-        frame = r.read_frame(value)
+        frame = self.read_frame(value)
         if isinstance(frame, r.Call) and asking.takes_long(frame):
             self.do_beside(self._take(frame))
         else:
@@ -94,16 +104,20 @@ class RpcConnection(Client):
             refused = refusal_of(error)
             refused.data["id"] = frame.id
             if frame.id not in self._answered:
-                method = frame.method if isinstance(frame, r.Call) else None
-                self.outlet.put(rpc_error(refused, method))
+                self.refuse(frame, refused)
             if refused.code == "CONVERSATION_NOT_FOUND" and self._is_gone(refused):
                 self.end(refused)
         except Exception:
             _log.exception("conversation %s: a call failed", self.conversation_id)
             if frame.id not in self._answered:
-                self.outlet.put(rpc_error(Refused("INTERNAL_ERROR", id=frame.id)))
+                self.refuse(frame, Refused("INTERNAL_ERROR", id=frame.id))
         finally:
             self._answered.discard(frame.id)
+
+    def refuse(self, frame: r.Call | r.Reply, refused: Refused) -> None:
+        """Answers a call or a reply with an error."""
+        method = frame.method if isinstance(frame, r.Call) else None
+        self.outlet.put(rpc_error(refused, method))
 
     def _is_gone(self, refused: Refused) -> bool:
         return self._stay is not None and refused.data.get("conversation_id") == self._stay.talk.id
@@ -149,7 +163,8 @@ class RpcConnection(Client):
     def put(self, call_id: str, *frames: Written) -> None:
         """Sends the answer to a call, and the frames that directly follow it."""
         self._answered.add(call_id)
-        self.outlet.receive([*frames])
+        if frames:
+            self.outlet.receive([*frames])
 
     # --- a conversation ---------------------------------------------------------------------------
 
@@ -159,7 +174,12 @@ class RpcConnection(Client):
             raise Refused("INVALID_PAYLOAD", said)
         talk = await self._talk(wish)
         place = Place(wish.last_sequence, wish.epoch, wish.tail)
-        stay = self._stay = Stay(talk, call_id, wish, self.service.engine.new_id())
+        await self.enter(Stay(talk, call_id, wish, self.service.engine.new_id()), place)
+
+    async def enter(self, stay: Stay, place: Place) -> None:
+        """Follows a conversation from a place on."""
+        talk, call_id = stay.talk, stay.call_id
+        self._stay = stay
         self.conversation_id = talk.id
         follower = RpcFollower(self.outlet, stay.tell, size=self.settings.buffer_bytes)
         self._follower = follower
@@ -174,7 +194,7 @@ class RpcConnection(Client):
             user=self.who.name,
             is_owner=self.who.is_owner,
             reached=lambda: self.outlet.reached,
-            protocol=self.service.rpc,
+            protocol=self.protocol,
         )
         try:
             async with aclosing(first):
@@ -220,12 +240,13 @@ class RpcConnection(Client):
                 opening = line.news
                 continue
             if opening is not None:
-                await self._greet(stay, opening)
+                await self.greet(stay, opening)
                 opening = None
-            for frame in stay.tell([line]):
+            for frame in stay.tell_first(line):
                 await self.outlet.send_first(frame)
 
-    async def _greet(self, stay: Stay, opening: Opening) -> None:
+    async def greet(self, stay: Stay, opening: Opening) -> None:
+        """Answers `connect`."""
         connected = r.Connected(
             stay.talk.id,
             opening.epoch,
@@ -241,6 +262,10 @@ class RpcConnection(Client):
             stay.talk.row.native_session_id,
             opening.start.reset,
         )
+        await self.answer_first(stay, connected)
+
+    async def answer_first(self, stay: Stay, connected: Any) -> None:
+        """Sends the answer to `connect`, before all other frames of the conversation."""
         self._answered.add(stay.call_id)
         await self.outlet.send_first(Written(r.write(r.Answer(stay.call_id, connected, None))))
 
@@ -253,10 +278,10 @@ class RpcConnection(Client):
 
     # --- frames for the client --------------------------------------------------------------------
 
-    def error(self, refused: Refused) -> Written:
+    def error(self, refused: Refused) -> Written | None:
         """Returns a frame with a refusal, or with the reason why the connection ends."""
         return rpc_error(refused)
 
-    def heartbeat(self) -> Written:
+    def heartbeat(self) -> Written | None:
         """Returns a heartbeat frame."""
         return Written(_HEARTBEAT)

@@ -43,7 +43,7 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
         if work.is_due:
             await work.give_way()
         kept += [
-            r.Kept(line.message, line.number, line.turn_id)
+            r.Kept(line.message, line.number, line.turn_id)  # type: ignore[arg-type]  # of RPC
             for line in projector.project([happening_of(item)])
             if line.message is not None and line.kind == "whole"
         ]

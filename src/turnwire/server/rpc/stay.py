@@ -13,7 +13,7 @@ from turnwire.dialects.rpc.projector import Kind, Line, News, Steered
 from turnwire.engine import Answer, Talk
 from turnwire.server.rpc.written import Written
 
-__all__ = ["Stay"]
+__all__ = ["Stay", "complete"]
 
 
 class Stay:
@@ -66,7 +66,7 @@ class Stay:
             if running is not None:
                 turn_id, queue_id = running, None
             elif queue_id not in waits:
-                return [*out, _complete(call_id)]
+                return [*out, complete(call_id)]
         before: str | None = None
         if queue_id is not None:
             before = self._waiting.get(queue_id)
@@ -75,7 +75,7 @@ class Stay:
             before = self._running.get(turn_id)
             self._run(turn_id, call_id)
         if before is not None:
-            out.append(_complete(before))  # the stream continues under the new id
+            out.append(complete(before))  # the stream continues under the new id
         return out
 
     def _run(self, turn_id: int, call_id: str) -> None:
@@ -85,8 +85,8 @@ class Stay:
     def ends(self) -> list[Written]:
         """Returns frames that cancel the open server calls, and complete all streams."""
         queries = [*self._running.values(), *self._waiting.values()]
-        taken_back = [Written(r.write(r.Cancel(call))) for call in self._calls]
-        return [*taken_back, *map(_complete, queries), _complete(self.call_id)]
+        taken_back = [frame for call in self._calls for frame in self._withdrawn(call)]
+        return [*taken_back, *map(complete, queries), complete(self.call_id)]
 
     # --- lines of the projector -------------------------------------------------------------------
 
@@ -100,6 +100,10 @@ class Stay:
                 out.append(self._message(line))
         return out
 
+    def tell_first(self, line: Line) -> list[Written]:
+        """Returns the frames for a line of the opening: an entry that was missed, or the state."""
+        return self.tell([line])
+
     def _news(self, news: News, line: Line) -> list[Written]:
         match news:
             case h.TurnEnded():
@@ -110,7 +114,7 @@ class Stay:
                 return []
             case Steered(queue_id=queue_id):  # its turn is in the stream of another query
                 call_id = self._waiting.pop(queue_id, None)
-                return [] if call_id is None else [_complete(call_id)]
+                return [] if call_id is None else [complete(call_id)]
             case h.StateChanged(status=status):
                 return self._changed(status)
             case _:  # the opening: `connect` is answered already
@@ -127,7 +131,7 @@ class Stay:
         call_id = self._running.pop(line.turn_id, None)
         if call_id is not None:
             del self._heads[line.turn_id]
-            out.append(_complete(call_id))
+            out.append(complete(call_id))
         return out
 
     def _changed(self, status: Status) -> list[Written]:
@@ -143,7 +147,7 @@ class Stay:
         for call_id, request in list(self._calls.items()):
             if request.request_id not in is_open:
                 del self._calls[call_id]
-                out.append(Written(r.write(r.Cancel(call_id))))
+                out += self._withdrawn(call_id)
         called = {request.request_id for request in self._calls.values()}
         for request in status.requests:
             if request.request_id not in called and request.request_id not in self._answered:
@@ -154,7 +158,7 @@ class Stay:
     def _removed(self, call_id: str) -> list[Written]:
         said = "The message was taken out of the queue before its turn came."
         error = RpcErrorMessage(said, self.talk.row.agent, "QUEUE_ITEM_NOT_FOUND")
-        return [Written(r.write(r.Stream(call_id, error))), _complete(call_id)]
+        return [Written(r.write(r.Stream(call_id, error))), complete(call_id)]
 
     # --- server calls -----------------------------------------------------------------------------
 
@@ -164,15 +168,26 @@ class Stay:
         method = "askUserQuestion" if request.kind == "question" else "requestPermission"
         return Written(r.write(r.ServerCall(call_id, method, request)))  # type: ignore[arg-type]  # one of both
 
+    def _withdrawn(self, call_id: str) -> list[Written]:
+        """Returns the frames that take a server call back."""
+        return [Written(r.write(r.Cancel(call_id)))]
+
     def called(self, call_id: str) -> OpenRequest | None:
         """Returns the request of a server call, or None if it is not open."""
         return self._calls.get(call_id)
 
-    def answered(self, call_id: str) -> Written:
-        """Closes a server call whose reply was accepted. Returns the frame that completes it."""
+    def read_reply(
+        self, reply: r.Reply, request: OpenRequest
+    ) -> m.QuestionReply | m.PermissionReply:
+        """Returns the content of a client's answer. Raises Refused, with the `id`."""
+        return r.read_reply(reply, request)
+
+    def answered(self, call_id: str) -> list[Written]:
+        """Closes a server call whose reply was accepted. Returns the frames that complete it."""
         self._answered.add(self._calls.pop(call_id).request_id)
-        return _complete(call_id)
+        return [complete(call_id)]
 
 
-def _complete(call_id: str) -> Written:
+def complete(call_id: str) -> Written:
+    """Returns the frame that ends a stream."""
     return Written(r.write(r.Complete(call_id)))

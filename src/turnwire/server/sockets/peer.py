@@ -101,12 +101,15 @@ class Client:
         """
         raise NotImplementedError
 
-    def error(self, refused: Refused) -> Outgoing:
-        """Returns a frame with a refusal, or with the reason why the connection ends."""
+    def error(self, refused: Refused) -> Outgoing | None:
+        """Returns a frame with a refusal, or with the reason why the connection ends.
+
+        Returns None if the protocol has no such frame.
+        """
         raise NotImplementedError
 
-    def heartbeat(self) -> Outgoing:
-        """Returns a heartbeat frame."""
+    def heartbeat(self) -> Outgoing | None:
+        """Returns a heartbeat frame. Returns None if the protocol has none."""
         raise NotImplementedError
 
     @property
@@ -183,7 +186,9 @@ class Client:
         return {self.id_name: None if text is None else id_in(text, self.id_name)}
 
     def _refuse(self, refused: Refused) -> None:
-        self.outlet.put(self.error(refused))
+        frame = self.error(refused)
+        if frame is not None:
+            self.outlet.put(frame)
         if refused.code == "INVALID_FORMAT":
             self._nonsense += 1
         if self._nonsense >= _TOO_OFTEN:
@@ -206,7 +211,9 @@ class Client:
             self.outlet.cut_off()
         silence = self._loop.time() - self.outlet.sent_at
         if silence >= self.settings.heartbeat_seconds - 1.5 and self.is_idle:
-            self.outlet.put(self.heartbeat())
+            beat = self.heartbeat()
+            if beat is not None:
+                self.outlet.put(beat)
 
     def end(self, why: TurnwireError) -> None:
         """Closes the client with the code of an error that ended the conversation for it."""

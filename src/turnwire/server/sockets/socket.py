@@ -6,6 +6,7 @@ import asyncio
 import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
@@ -18,6 +19,7 @@ from turnwire.server.access.auth import SUBPROTOCOLS
 from turnwire.server.access.keys import Who
 from turnwire.server.api.problems import error_frame, refusal_of
 from turnwire.server.api.responses import problem
+from turnwire.server.rpc.classic.connection import ClassicConnection
 from turnwire.server.rpc.connection import RpcConnection, rpc_error
 from turnwire.server.sockets.backlog import Outgoing
 from turnwire.server.sockets.connection import Connection
@@ -32,6 +34,7 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
+_PROFILES: dict[str, type[RpcConnection]] = {"": RpcConnection, "classic": ClassicConnection}
 _FAILED_ACCESS = ("UNAUTHORIZED", "FORBIDDEN")
 _GOODBYE = 2.0  # seconds that a refused client has to close the connection
 _log = logging.getLogger("turnwire")
@@ -111,23 +114,34 @@ async def _serve_rpc(
     unknown: ExitStack,
     who: Who | None,
 ) -> None:
+    profile = _profile(scope)
     with ExitStack() as held:
         try:
             who = who or await service.auth.who(scope, service.gate.host(scope))
+            if profile not in _PROFILES:
+                said = f"There is no profile {profile!r}; there is: classic."
+                raise Refused("INVALID_PAYLOAD", said)
             service.hub.count_connect(who)
             seat = held.enter_context(service.hub.place(who))
             service.shares.of(who).check()
         except Exception as error:
             refused = _why(error, service, scope)
-            await _turn_away(refused, rpc_error(refused), send, wire)
+            frame = None if profile == "classic" else rpc_error(refused)
+            await _turn_away(refused, frame, send, wire)
             return
         unknown.close()
-        connection = RpcConnection(service, who, send, wire)
+        connection = _PROFILES[profile](service, who, send, wire)
         service.hub.add(connection, seat)
         try:
             await connection.run(receive)
         finally:
             service.hub.remove(connection)
+
+
+def _profile(scope: dict[str, Any]) -> str:
+    """Returns the profile of RPC in the address; empty if there is none."""
+    query: str = scope.get("query_string", b"").decode("latin-1")
+    return parse_qs(query).get("profile", [""])[-1]
 
 
 def _address(scope: dict[str, Any]) -> str:
@@ -205,10 +219,13 @@ async def _reject_upgrade(
         await send({"type": "websocket.close"})
 
 
-async def _turn_away(refused: Refused, frame: Outgoing, send: Send, wire: Wire | None) -> None:
+async def _turn_away(
+    refused: Refused, frame: Outgoing | None, send: Send, wire: Wire | None
+) -> None:
     try:
         async with asyncio.timeout(5):
-            await send({"type": "websocket.send", "text": frame.at(1).decode()})
+            if frame is not None:
+                await send({"type": "websocket.send", "text": frame.at(1).decode()})
             code = CLOSES_WITH.get(str(refused.code), 4004)
             await send({"type": "websocket.close", "code": code})
     except Exception as gone:

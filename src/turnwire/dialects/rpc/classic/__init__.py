@@ -1,0 +1,1 @@
+"""The profile `classic` of RPC: the calls, answers and messages of older front ends."""

@@ -1,0 +1,48 @@
+"""What an agent can do behind this door, in the words of AG-UI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwire.engine import Engine
+
+__all__ = ["CLIENT_TOOLS", "capabilities_of", "takes_client_tools"]
+
+CLIENT_TOOLS = "client_tools"  # the option of agents that can call tools of the front end
+
+
+def takes_client_tools(engine: Engine, agent: str) -> bool:
+    """Returns whether an agent can call tools that the front end runs."""
+    known = engine.agents.get(agent)
+    return known is not None and CLIENT_TOOLS in known.capabilities.options
+
+
+def capabilities_of(engine: Engine, agent: str, *, is_owner: bool) -> dict[str, Any]:
+    """Returns the capabilities of an agent."""
+    able = engine.capabilities(agent, is_owner=is_owner)
+    description = getattr(engine.agents.get(agent), "description", None)
+    identity = {"name": agent, "type": "turnwire"}
+    if description is not None:
+        identity["description"] = description
+    return {
+        "identity": identity,
+        "transport": {
+            "streaming": True,
+            "websocket": False,
+            "httpBinary": False,
+            "pushNotifications": False,
+            "resumable": True,
+        },
+        "tools": {"supported": True, "clientProvided": takes_client_tools(engine, agent)},
+        "state": {"snapshots": True, "deltas": True, "memory": False, "persistentState": True},
+        "multiAgent": {"supported": True, "delegation": True},
+        "reasoning": {"supported": True, "streaming": True},
+        "multimodal": {"input": {"image": able.images}},
+        "humanInTheLoop": {
+            "supported": True,
+            "approvals": True,
+            "interrupts": True,
+            "approveWithEdits": True,
+        },
+        "custom": {"turnwire": {"commands": able.commands, "models": able.models}},
+    }

@@ -1,0 +1,1 @@
+"""A turn as a UI message stream of the AI SDK."""

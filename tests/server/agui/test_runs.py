@@ -1,0 +1,310 @@
+"""Front ends of AG-UI: runs, interrupts, reconnects, the history and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.helpers.events import events_of
+from tests.server.helpers.http_scenes import play
+from tests.server.helpers.servers import Serving
+from tests.turn_streams.agui.helpers.judges import judged
+
+Event = dict[str, Any]
+Message = dict[str, Any]
+SCENES = ["hello", "think", "use a tool", "make a plan", "a subagent", "a long answer"]
+QUICK = {"agent": "demo", "options": {"delay": 0}}
+
+
+def says(text: str, name: str = "m-1") -> Message:
+    return {"id": name, "role": "user", "content": text}
+
+
+def body(*messages: Message, thread: str = "thread-1", **more: Any) -> dict[str, Any]:
+    props = {"turnwire": more.pop("turnwire", QUICK)}
+    ids = {"threadId": thread, "runId": "run-1"}
+    rest = {"tools": [], "context": [], "state": {"mine": 1}, "forwardedProps": props}
+    return {**ids, "messages": [*messages], **rest, **more}
+
+
+async def ran(http: httpx.AsyncClient, sent: dict[str, Any]) -> list[Event]:
+    """Returns the events of a run."""
+    async with events_of(http, "POST", "/agui", json=sent) as stream:
+        events = [data for _, data in await stream.all()]
+    assert events[0]["type"] == "RUN_STARTED"
+    assert events[-1]["type"] in ("RUN_FINISHED", "RUN_ERROR")
+    return events
+
+
+async def connected(http: httpx.AsyncClient, thread: str = "thread-1", **more: Any) -> list[Event]:
+    """Returns the events of a client that connects."""
+    async with events_of(http, "GET", f"/agui/threads/{thread}/stream", **more) as stream:
+        return [data for _, data in await stream.all()]
+
+
+async def history(http: httpx.AsyncClient, thread: str = "thread-1") -> list[Message]:
+    told: list[Message] = (await http.get(f"/agui/threads/{thread}/messages")).json()["messages"]
+    return told
+
+
+async def judge(*runs: dict[str, Any]) -> Any:
+    """Returns what a client of the package has after its runs."""
+    [told] = await asyncio.to_thread(judged, [list(runs)])
+    assert told["errors"] == []
+    assert told["warnings"] == []
+    return told
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def test_the_client_has_the_history_after_every_scene(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        runs: list[dict[str, Any]] = []
+        said: list[Message] = []
+        told: Any = None
+        for number, words in enumerate(SCENES, 1):
+            new = says(words, f"m-{number}")
+            events = await ran(http, body(*said, new))
+            assert "MESSAGES_SNAPSHOT" not in kinds(events), "the client was in step"
+            runs.append({"messages": [new], "events": events})
+            told = await judge(*runs)
+            said = [each for each in told["messages"] if each["role"] != "activity"]
+            assert told["messages"] == await history(http)
+            assert told["state"]["mine"] == 1
+            assert told["state"]["turnwire"]["state"] == "active"
+        again = await ran(http, body(*said[:1]))
+        assert kinds(again)[1:3] == ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+        assert len(again[2]["messages"]) == len(told["messages"]), "a message is taken once"
+
+    play(tmp_path, scene)
+
+
+def test_a_client_that_lacks_something_gets_all_messages(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("hello")))
+        other = await ran(http, body(says("think", "m-2")))
+        strange = {"id": "x", "role": "assistant", "content": "I have never said this."}
+        third = await ran(http, body(says("hello"), strange, says("hello", "m-3")))
+        told = await judge(
+            {"messages": [says("hello")], "events": first},
+            {"messages": [says("think", "m-2")], "events": other},
+            {"messages": [strange, says("hello", "m-3")], "events": third},
+        )
+        assert told["messages"] == await history(http)
+
+    play(tmp_path, scene)
+
+
+def test_a_permission_ends_the_run_and_its_answer_continues_the_turn(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        new = says("permission")
+        first = await ran(http, body(new))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        assert asked["reason"] == "tool_call"
+        before = await judge({"messages": [new], "events": first})
+        assert before["interrupts"] == [[asked["id"]]]
+        nothing = await connected(http)
+        assert nothing[-1]["outcome"]["interrupts"] == [asked], "a client that connects can answer"
+        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}]
+        second = await ran(http, body(*before["messages"], resume=resume))
+        assert "MESSAGES_SNAPSHOT" not in kinds(second)
+        assert kinds(first).count("STEP_STARTED") == kinds(second).count("STEP_STARTED") == 1
+        steps = {each["stepName"] for each in first + second if each["type"] == "STEP_STARTED"}
+        assert steps == {"turn-1"}, "it is the same turn"
+        told = await judge(
+            {"messages": [new], "events": first}, {"events": second, "resume": resume}
+        )
+        assert told["messages"] == await history(http)
+        late = await ran(http, body(*told["messages"], resume=resume))
+        assert late[-1]["outcome"] == {"type": "success"}, "an answer that comes twice counts once"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": "resolved", "payload": {"approved": False, "reason": "No."}},
+        {"status": "cancelled"},
+    ],
+)
+def test_a_permission_that_is_denied_is_an_error_of_its_tool(answer: Any, tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("permission")))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        await ran(http, body(resume=[{"interruptId": asked["id"], **answer}]))
+        [result] = [each for each in await history(http) if each["role"] == "tool"]
+        assert result["metadata"]["turnwire"]["isError"]
+
+    play(tmp_path, scene)
+
+
+def test_a_question_is_answered(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        new = says("ask me")
+        first = await ran(http, body(new))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        assert asked["reason"] == "input_required"
+        assert asked["responseSchema"]["properties"]
+        wrong = [{"interruptId": asked["id"], "status": "resolved", "payload": 4}]
+        refused = await http.post("/agui", json=body(new, resume=wrong))
+        assert refused.json()["error"]["code"] == "INVALID_PAYLOAD"
+        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": "Blue"}]
+        before = await judge({"messages": [new], "events": first})
+        second = await ran(http, body(*before["messages"], resume=resume))
+        told = await judge(
+            {"messages": [new], "events": first}, {"events": second, "resume": resume}
+        )
+        assert told["messages"] == await history(http)
+        assert "Blue" in told["messages"][-1]["content"]
+
+    play(tmp_path, scene)
+
+
+def test_a_question_that_is_cancelled_stops_its_turn(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("ask me")))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        resume = [{"interruptId": asked["id"], "status": "cancelled"}]
+        second = await ran(http, body(resume=resume))
+        assert second[-1]["outcome"] == {"type": "cancelled"}
+
+    play(tmp_path, scene)
+
+
+def test_a_running_turn_is_joined_with_all_messages_or_from_a_place(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        slow = {"agent": "demo", "options": {"delay": 0.01}}
+        new = says("think, a long answer")
+        async with events_of(http, "POST", "/agui", json=body(new, turnwire=slow)) as stream:
+            for _ in range(5):
+                await stream.until(lambda event: event["type"] == "TEXT_MESSAGE_CONTENT")
+            last, begun = stream.last_id, [data for _, data in stream.read]
+        assert last is not None
+        from_there = {"Last-Event-ID": last}
+        everything, later = await asyncio.gather(
+            connected(http), connected(http, headers=from_there)
+        )
+        told = await history(http)
+        first = {"messages": [new], "events": begun}
+        for rest in (everything, later):
+            joined = await judge(first, {"events": rest})
+            assert joined["messages"] == told
+        assert "MESSAGES_SNAPSHOT" not in kinds(later)
+        assert len(later) < len(everything) + len(begun)
+        fresh = await judge({"events": everything})
+        assert fresh["messages"] == told
+
+    play(tmp_path, scene)
+
+
+def test_a_stopped_turn_is_cancelled_and_a_failed_one_is_an_error(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        slow = {"agent": "demo", "options": {"delay": 0.05}}
+        sent = body(says("a long answer"), turnwire=slow)
+        async with events_of(http, "POST", "/agui", json=sent) as stream:
+            await stream.until(lambda event: event["type"] == "TEXT_MESSAGE_CONTENT")
+            assert (await http.post("/agui/threads/thread-1/stop", json={})).status_code == 204
+            events = [data for _, data in await stream.all()]
+        assert events[-1]["outcome"] == {"type": "cancelled"}
+        told = await judge({"messages": [says("a long answer")], "events": await connected(http)})
+        assert told["messages"][-1]["metadata"]["turnwire"]["aborted"]
+        failed = await ran(http, body(says("error"), thread="thread-2"))
+        assert failed[-1]["type"] == "RUN_ERROR"
+        assert failed[-1]["code"]
+
+    play(tmp_path, scene)
+
+
+def test_a_message_that_waits_behind_a_question(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("ask me")))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        second = await ran(http, body(says("hello", "m-2")))
+        assert second[-1]["outcome"]["interrupts"] == [asked], "the message is queued"
+        resume = [{"interruptId": asked["id"], "status": "resolved", "payload": "Blue"}]
+        third = await ran(http, body(says("hello", "m-2"), resume=resume))
+        assert third[-1]["metadata"]["turnwire"]["turnId"] == 2, "both turns have ended"
+        told = await judge({"events": third})
+        assert told["messages"] == await history(http)
+
+    play(tmp_path, scene)
+
+
+def test_a_thread_is_the_chat_of_the_same_id_and_a_conversation(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        started = await ran(http, body(says("hello")))
+        name = started[0]["metadata"]["turnwire"]["conversation"]
+        chat = (await http.get("/api/chat/thread-1/messages")).json()
+        assert chat["conversation"] == name
+        assert await history(http, name) == await history(http)
+        agent = await http.post("/agui/agents/demo", json=body(says("hello"), thread="other"))
+        assert agent.status_code == 200
+        assert kinds(await connected(http, "nowhere")) == [
+            "RUN_STARTED",
+            "MESSAGES_SNAPSHOT",
+            "RUN_FINISHED",
+        ]
+        assert await history(http, "nowhere") == []
+
+    play(tmp_path, scene)
+
+
+def test_frames_on_demand(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        events = await ran(http, body(says("hello"), turnwire={**QUICK, "raw": True}))
+        raw = [each["event"]["type"] for each in events if each["type"] == "RAW"]
+        assert "assistant.chunk" in raw
+        told = await judge({"messages": [says("hello")], "events": events})
+        assert told["messages"] == await history(http)
+
+    play(tmp_path, scene)
+
+
+def test_capabilities(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = (await http.get("/agui/capabilities")).json()
+        assert told["transport"]["resumable"] is True
+        assert told["humanInTheLoop"]["interrupts"] is True
+        own = (await http.get("/agui/agents/demo/capabilities")).json()
+        assert own["identity"]["name"] == "demo"
+        assert (await http.get("/agui/agents/unknown/capabilities")).status_code == 400
+
+    play(tmp_path, scene)
+
+
+def test_a_run_is_refused_what_it_may_not_send(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        wrong: list[tuple[dict[str, Any], str]] = [
+            (body(), "CONVERSATION_NOT_FOUND"),
+            (body(says("hello"), thread=""), "INVALID_PAYLOAD"),
+            (body(says("hello", "")), "INVALID_PAYLOAD"),
+            (body(says("")), "INVALID_PAYLOAD"),
+            (body(says("hello"), turnwire={"agent": 4}), "INVALID_PAYLOAD"),
+            ({"threadId": "x"}, "INVALID_PAYLOAD"),
+        ]
+        for sent, code in wrong:
+            refused = await http.post("/agui", json=sent)
+            assert refused.json()["error"]["code"] == code, sent
+        odd = await http.get("/agui/threads/thread-1/stream", headers={"Last-Event-ID": "x"})
+        assert odd.status_code == 400
+        await ran(http, body(says("hello"), thread="mine"))
+        async with server.http(await server.token_of("bob")) as bob:
+            assert await history(bob, "mine") == [], "the same id is another thread"
+            assert (await bob.post("/agui/threads/mine/stop", json={})).status_code == 204
+
+    play(tmp_path, scene)
+
+
+def test_without_protocol_v2_there_are_no_runs(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        refused = await http.post("/agui", json=body(says("hello")))
+        assert refused.json()["error"]["code"] == "CHAT_PROTOCOL_DISABLED"
+
+    play(tmp_path, scene, protocol_v2=False)
