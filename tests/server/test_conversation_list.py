@@ -1,4 +1,4 @@
-"""The list of conversations: its order and the archive."""
+"""The list of conversations: its order, pins, labels and the archive."""
 
 from __future__ import annotations
 
@@ -168,3 +168,54 @@ async def _archive_on_disk(path: Path, name: str) -> None:
         await store.change(name, archived=True)
     finally:
         await store.close()
+
+
+# --- pins and labels --------------------------------------------------------------------------
+
+
+def test_pins_and_labels_are_set_listed_told_and_taken_away(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.http() as http:
+            first, second = await server.begin(), await server.begin()
+            before = await listed(http)
+            address = f"/api/conversations/{first}"
+
+            async def ids(query: str) -> list[str]:
+                rows = (await http.get(f"/api/conversations?{query}")).json()["conversations"]
+                return [row["id"] for row in rows]
+
+            async with http.stream("GET", "/api/changes") as changes:
+                lines = changes.aiter_lines()
+                sent = {"pinned": True, "labels": [" work ", "to do", "work"]}
+                said = (await http.patch(address, json=sent)).json()
+                assert (said["pinned"], said["labels"]) == (True, ["work", "to do"])
+                async for line in lines:
+                    if line.startswith("data:") and first in line:
+                        break
+            assert await listed(http) == before  # the order is that of the news
+            assert await ids("pinned=true") == await ids("label=to%20do") == [first]
+            assert await ids("agent=demo") == [second, first]
+            assert await ids("agent=none") == await ids("label=other") == []
+            fork = (await http.post(f"{address}/fork", json={"at_sequence": 0})).json()
+            assert "pinned" not in fork
+            assert "labels" not in fork
+            said = (await http.patch(address, json={"pinned": False, "labels": []})).json()
+            assert "pinned" not in said
+            assert "labels" not in said
+
+    play(tmp_path, scene)
+
+
+def test_labels_that_people_cannot_read_are_refused(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.http() as http:
+            address = f"/api/conversations/{await server.begin()}"
+            many = [str(number) for number in range(11)]
+            for labels in (["  "], ["x" * 41], ["a\nb"], ["\u202e"], many, "work", [1]):
+                refused = await http.patch(address, json={"title": "New", "labels": labels})
+                assert refused.status_code == 400, labels
+            row = (await http.get(address)).json()
+            assert "labels" not in row
+            assert "title" not in row  # if one field is refused, nothing changes
+
+    play(tmp_path, scene)

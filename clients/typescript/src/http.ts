@@ -17,6 +17,9 @@ export interface ConversationInfo {
   user?: string;
   cwd?: string;
   archived?: boolean;
+  /** Whether a person keeps it at the top of the list. */
+  pinned?: boolean;
+  labels?: string[];
   /** The conversation and the last entry that this one was forked from. */
   forked_from?: { id: string; at_sequence: number };
 }

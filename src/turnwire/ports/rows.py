@@ -71,6 +71,8 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     native_session_id: str | None = None
     options: dict[str, Any] = {}
     archived: bool = False
+    pinned: bool = False  # a person keeps it at the top of the list
+    labels: list[str] = []  # a person's own words for it
     parent_id: str | None = None  # the conversation that it was forked from
     forked_at: int | None = None  # the last entry that it shares with its parent
     native_from: NativeFork | None = None  # where its own session begins, until it has one

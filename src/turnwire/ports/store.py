@@ -76,10 +76,19 @@ class Store(Protocol):
         """
 
     async def conversations(
-        self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+        self,
+        *,
+        user: str | None = None,
+        archived: bool = False,
+        pinned: bool = False,
+        label: str | None = None,
+        agent: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[ConversationRow]:
         """Returns conversations, newest first; `user` limits them to one user.
 
+        `pinned` limits them to pinned ones, `label` to those with this label, `agent` to one agent.
         A conversation that cannot be read has its `damage` set.
         """
 
@@ -138,8 +147,18 @@ class Store(Protocol):
         A request may stay open after its deadline. A new deadline of the request counts again.
         """
 
-    async def change(self, conversation_id: str, *, archived: bool) -> None:
-        """Changes fields that the engine does not own. Use `Talk.rename` for the title."""
+    async def change(
+        self,
+        conversation_id: str,
+        *,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Changes fields that the engine does not own; None leaves a field as it is.
+
+        Use `Talk.rename` for the title. Raises CONVERSATION_NOT_FOUND.
+        """
 
     async def delete(
         self, conversation_id: str, *, at: str | None = None, by: str | None = None

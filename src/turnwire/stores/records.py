@@ -83,6 +83,8 @@ CONVERSATION: Kinds = {
     "native_from": bytes,
     "owns_session": int,
     "node": text,
+    "pinned": int,
+    "labels": bytes,
 }
 ENTRY: Kinds = {"sequence_num": int, "message_json": bytes, "turn_id": int, "trace_id": text}
 TURN: Kinds = {"turn_id": int, "trace_id": text, "ended_at": text, "end_json": bytes}
@@ -129,9 +131,10 @@ def level_of(state_json: str | bytes) -> int:
 def conversation_of(row: Any) -> ConversationRow:
     """Decodes a row of `find_conversations`. A row that cannot be read has `damage` set."""
     damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
-    native_from = None
+    native_from, labels = None, []
     try:
         state, options = state_of(row[5]), _json(row[10])
+        labels = _json(row[20])
         native_from = native_of(row[16]) if row[16] is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
         damage = str(error)
@@ -150,6 +153,8 @@ def conversation_of(row: Any) -> ConversationRow:
         native_session_id=row[9],
         options=options,
         archived=bool(row[11]),
+        pinned=bool(row[19]),
+        labels=labels,
         parent_id=row[12],
         forked_at=row[15],
         native_from=native_from,

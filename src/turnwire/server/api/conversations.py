@@ -56,6 +56,8 @@ __all__ = [
 ]
 
 _MOST = 500  # maximum items in a response
+_MOST_LABELS = 10  # of a conversation
+_LABEL_SIZE = 40  # characters of a label
 _PIECE = 16 * 1024  # bytes of an export that are sent together
 _MOST_IN_NAME = 60  # characters of a title in the name of a file
 
@@ -80,6 +82,8 @@ class ConversationJson(Struct, frozen=True, omit_defaults=True):
     user: str | None = None  # absent if it belongs to the owner of the data
     cwd: str | None = None
     archived: bool = False
+    pinned: bool = False
+    labels: list[str] = []
     forked_from: ForkedFrom | None = None  # absent if it is no fork
 
 
@@ -95,6 +99,8 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
+    labels: list[str] | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     model: str | UnsetType | None = UNSET
     permission_mode: str | UnsetType = UNSET
@@ -118,6 +124,8 @@ def conversation_json(service: Service, row: ConversationRow) -> ConversationJso
         row.user,
         row.cwd,
         row.archived,
+        row.pinned,
+        row.labels,
         _forked_from(row),
     )
 
@@ -155,9 +163,14 @@ async def list_all(service: Service, request: Request, who: Who) -> Response:
     """GET /api/conversations"""
     limit = number(request, "limit", 50, least=1, most=_MOST)
     offset = number(request, "offset", 0)
-    archived = word(request, "archived") in ("true", "1")
     rows = await service.store.conversations(
-        user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
+        user=who.user,
+        archived=word(request, "archived") in ("true", "1"),
+        pinned=word(request, "pinned") in ("true", "1"),
+        label=word(request, "label"),
+        agent=word(request, "agent"),
+        limit=limit or 50,
+        offset=offset or 0,
     )
     return await json_list("conversations", rows, partial(conversation_json, service))
 
@@ -173,6 +186,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     wanted = await read_json(request, ChangesJson, service.settings)
     title = UNSET if wanted.title is UNSET else check_title(wanted.title)
+    labels = None if wanted.labels is UNSET else _check_labels(wanted.labels)
     chosen = {
         "model": wanted.model,
         "permission_mode": wanted.permission_mode,
@@ -190,6 +204,10 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
     if title is not UNSET:
         await talk.rename(title, user=who.name)
+    if labels is not None or wanted.pinned is not UNSET:
+        pinned = None if wanted.pinned is UNSET else wanted.pinned
+        await service.store.change(talk.id, pinned=pinned, labels=labels)
+        service.has_changed(talk.id, talk.row.user)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
         service.has_changed(talk.id, talk.row.user)  # before the agent ends, which may take long
@@ -200,6 +218,17 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
     return json_answer(conversation_json(service, changed.row))
+
+
+def _check_labels(labels: list[str]) -> list[str]:
+    """Returns the labels, each once, without surrounding spaces. Raises Refused."""
+    cleaned = list(dict.fromkeys(label.strip() for label in labels))
+    if len(cleaned) > _MOST_LABELS:
+        raise Refused("INVALID_PAYLOAD", f"`labels` has at most {_MOST_LABELS} labels.")
+    if any(not 0 < len(each) <= _LABEL_SIZE or not each.isprintable() for each in cleaned):
+        said = f"Each of `labels` has 1 to {_LABEL_SIZE} visible characters."
+        raise Refused("INVALID_PAYLOAD", said)
+    return cleaned
 
 
 async def delete(service: Service, request: Request, who: Who) -> Response:

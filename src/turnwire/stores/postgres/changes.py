@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
 from turnwire.stores.commit_rows import Row, audit_row, is_unsettled, item_row, request_row
+from turnwire.stores.conversation_list import labels_json
 from turnwire.stores.new_conversation import first_state
 from turnwire.stores.postgres.audit import NUMBER
 from turnwire.stores.postgres.connection import DatabaseConnection
@@ -114,12 +116,22 @@ async def add_row(db: DatabaseConnection, new: NewConversation, state: Conversat
     return str(name)
 
 
-async def change_conversation(db: DatabaseConnection, conversation_id: str, archived: bool) -> None:
-    """Archives or restores a conversation."""
+async def change_conversation(
+    db: DatabaseConnection,
+    conversation_id: str,
+    archived: bool | None,
+    pinned: bool | None,
+    labels: Sequence[str] | None,
+) -> None:
+    """Changes what a person decides about a conversation; None leaves a field as it is."""
     changed = await db.fetchval(
-        "UPDATE conversations SET archived = $2 WHERE conversation_id = $1 RETURNING true",
+        "UPDATE conversations SET archived = coalesce($2, archived),"
+        " pinned = coalesce($3, pinned), labels = coalesce($4, labels)"
+        " WHERE conversation_id = $1 RETURNING true",
         stored_text(conversation_id),
         archived,
+        pinned,
+        labels_json(labels),
     )
     if not changed:
         raise _not_found(conversation_id)

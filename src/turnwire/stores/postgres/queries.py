@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from turnwire.ports import BlobRow, ConversationRow, Damaged, InboxItem, Receipt, RequestRow
+from turnwire.stores.conversation_list import Wanted, label_text
 from turnwire.stores.postgres.audit import settled_number
 from turnwire.stores.postgres.connection import DatabaseConnection
 from turnwire.stores.postgres.nodes import HELD_UNTIL, SHIFT
@@ -100,26 +101,24 @@ async def find_versions(
 
 
 async def find_conversations(
-    db: DatabaseConnection,
-    user: str | None,
-    archived: bool,
-    limit: int,
-    offset: int,
-    clock: int | None,
+    db: DatabaseConnection, wanted: Wanted, clock: int | None
 ) -> list[Any]:
     """Returns rows of conversations, the one with the newest entry first."""
+    arguments: list[Any] = [clock, wanted.archived, wanted.limit, wanted.offset]
+    where = ["archived = $2", *(["pinned"] if wanted.pinned else [])]
+    for condition, value in (
+        ('"user" = {}', stored_text(wanted.user)),
+        ("labels::jsonb ? {}", label_text(wanted.label)),
+        ("agent = {}", stored_text(wanted.agent)),
+    ):
+        if value is not None:
+            arguments.append(value)
+            where.append(condition.format(f"${len(arguments)}"))
     # The hour comes first because it has an index; `updated_at` has none: see the migrations.
     order = "ORDER BY updated_hour DESC, updated_at DESC, number DESC LIMIT $3 OFFSET $4"
-    if user is None:
-        rows = await db.fetch(
-            f"{_CONVERSATION} WHERE archived = $2 {order}", clock, archived, limit, offset
-        )
-    else:
-        where = f'WHERE archived = $2 AND "user" = $5 {order}'
-        rows = await db.fetch(
-            f"{_CONVERSATION} {where}", clock, archived, limit, offset, stored_text(user)
-        )
-    return list(rows)
+    return list(
+        await db.fetch(f"{_CONVERSATION} WHERE {' AND '.join(where)} {order}", *arguments)
+    )
 
 
 async def find_session_users(db: DatabaseConnection, native_session_id: str) -> list[str]:

@@ -42,6 +42,7 @@ from turnwire.ports import (
 from turnwire.stores import records
 from turnwire.stores.address import Address
 from turnwire.stores.commit_rows import audit_row
+from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.opening import Opening
 from turnwire.stores.postgres import (
     access,
@@ -263,10 +264,19 @@ class PostgresStore:
             self._epoch = structs.replace(self._epoch, epoch=epoch)
 
     async def conversations(
-        self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+        self,
+        *,
+        user: str | None = None,
+        archived: bool = False,
+        pinned: bool = False,
+        label: str | None = None,
+        agent: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[ConversationRow]:
+        wanted = Wanted(user, archived, pinned, label, agent, limit, offset)
         return await self._rows(
-            lambda db: queries.find_conversations(db, user, archived, limit, offset, self._clock()),
+            lambda db: queries.find_conversations(db, wanted, self._clock()),
             records.conversation_of,
         )
 
@@ -289,10 +299,17 @@ class PostgresStore:
     async def unsettled(self) -> list[str]:
         return await self._reader.read(queries.find_unsettled)
 
-    async def change(self, conversation_id: str, *, archived: bool) -> None:
+    async def change(
+        self,
+        conversation_id: str,
+        *,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
         await self._call(
             conversation_id,
-            lambda db: changes.change_conversation(db, conversation_id, archived),
+            lambda db: changes.change_conversation(db, conversation_id, archived, pinned, labels),
             repeats=True,
         )
 

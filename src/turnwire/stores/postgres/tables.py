@@ -31,7 +31,7 @@ __all__ = ["PostgresTables"]
 
 _PAGE = 500
 _SHAPES = {**OF_CONVERSATION, **COMMON}
-_FLAGS = ("archived", "owns_session", "unsettled")  # numbers in SQLite
+_FLAGS = ("archived", "pinned", "owns_session", "unsettled")  # numbers in SQLite
 _SETTINGS = {"jit": "off", "timezone": "UTC", "statement_timeout": "0", "lock_timeout": "10s"}
 
 _COUNT_STORED = """

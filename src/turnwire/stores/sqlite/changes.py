@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import apsw
 
@@ -11,6 +12,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
 from turnwire.stores.commit_rows import audit_row, is_unsettled
+from turnwire.stores.conversation_list import labels_json
 from turnwire.stores.new_conversation import first_state
 from turnwire.stores.sqlite.commit import ADD_AUDIT, opened
 from turnwire.stores.sqlite.erasing import mark_deleted
@@ -85,11 +87,23 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
         raise Conflict(f"The conversation {conversation_id} already exists.")
 
 
-def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -> None:
-    """Archives or restores a conversation."""
+def change_conversation(
+    db: apsw.Cursor,
+    conversation_id: str,
+    archived: bool | None,
+    pinned: bool | None,
+    labels: Sequence[str] | None,
+) -> None:
+    """Changes what a person decides about a conversation; None leaves a field as it is."""
     db.execute(
-        "UPDATE conversations SET archived = ? WHERE conversation_id = ?",
-        (archived, clean(conversation_id)),
+        "UPDATE conversations SET archived = coalesce(?, archived), pinned = coalesce(?, pinned),"
+        " labels = coalesce(?, labels) WHERE conversation_id = ?",
+        (
+            archived,
+            pinned,
+            labels_json(labels),
+            clean(conversation_id),
+        ),
     )
     if not db.connection.changes():
         raise _not_found(conversation_id)

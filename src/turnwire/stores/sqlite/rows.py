@@ -9,6 +9,7 @@ import apsw
 
 from turnwire.core.text import clean, json_text
 from turnwire.ports import BlobRow, ConversationRow, Damaged, InboxItem, Receipt, RequestRow
+from turnwire.stores.conversation_list import Wanted, label_text
 from turnwire.stores.query import Query
 from turnwire.stores.records import (
     AUDIT,
@@ -79,8 +80,10 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
 _CONVERSATIONS = packed(
     CONVERSATION,
     f"SELECT {_COLUMNS}, c.rowid AS number FROM conversations AS c"
-    " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
-    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?3 OFFSET ?4",
+    " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2) AND (NOT ?3 OR pinned)"
+    " AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(c.labels)))"
+    " AND (?5 IS NULL OR agent = ?5)"
+    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?6 OFFSET ?7",
     "updated_at DESC, number DESC",
 )
 
@@ -97,11 +100,21 @@ def find_versions(db: apsw.Connection, conversation_ids: Sequence[str]) -> dict[
     return {named[name]: hash(tuple(rest)) for name, *rest in found}
 
 
-def find_conversations(
-    db: apsw.Connection, user: str | None, archived: bool, limit: int, offset: int
-) -> Packed:
+def find_conversations(db: apsw.Connection, wanted: Wanted) -> Packed:
     """Returns conversations, the one with the newest entry first; see `conversation_of`."""
-    return fetch_packed(db, _CONVERSATIONS, (archived, clean(user), limit, offset))
+    return fetch_packed(
+        db,
+        _CONVERSATIONS,
+        (
+            wanted.archived,
+            clean(wanted.user),
+            wanted.pinned,
+            label_text(wanted.label),
+            clean(wanted.agent),
+            wanted.limit,
+            wanted.offset,
+        ),
+    )
 
 
 def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:

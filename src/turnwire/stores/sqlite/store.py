@@ -38,6 +38,7 @@ from turnwire.ports import (
 )
 from turnwire.stores import records
 from turnwire.stores.commit_rows import audit_row
+from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.opening import Opening
 from turnwire.stores.query import Query
 from turnwire.stores.redact import RAW_LIMIT
@@ -156,10 +157,19 @@ class SqliteStore:
         return await self._reader.read(lambda db: rows.find_versions(db, conversation_ids))
 
     async def conversations(
-        self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+        self,
+        *,
+        user: str | None = None,
+        archived: bool = False,
+        pinned: bool = False,
+        label: str | None = None,
+        agent: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[ConversationRow]:
+        wanted = Wanted(user, archived, pinned, label, agent, limit, offset)
         return await self._reader.read_rows(
-            lambda db: rows.find_conversations(db, user, archived, limit, offset),
+            lambda db: rows.find_conversations(db, wanted),
             records.CONVERSATION,
             records.conversation_of,
         )
@@ -179,9 +189,16 @@ class SqliteStore:
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
 
-    async def change(self, conversation_id: str, *, archived: bool) -> None:
+    async def change(
+        self,
+        conversation_id: str,
+        *,
+        archived: bool | None = None,
+        pinned: bool | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
         await self._writer.call(
-            lambda db: changes.change_conversation(db, conversation_id, archived)
+            lambda db: changes.change_conversation(db, conversation_id, archived, pinned, labels)
         )
 
     async def delete(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import structs
 
 from turnwire.core.conversation.effects import OpenRequestRow
@@ -35,6 +37,42 @@ async def conversations_are_listed_and_changed(store: Store) -> None:
     expect(await listed() == ["c2", "c1", "c0"], "a restored conversation is listed")
     await expect_raises(
         Refused, store.change("other", archived=True), "changing a conversation that does not exist"
+    )
+
+
+async def conversations_are_pinned_and_labelled(store: Store) -> None:
+    for number, user in enumerate(["ann", "bob", "ann"]):
+        await begin(store, f"c{number}", user=user)
+    row = await store.conversation("c0")
+    expect(
+        row is not None and not row.pinned and row.labels == [],
+        "a new conversation has neither a pin nor labels",
+    )
+    await store.change("c0", pinned=True, labels=["work", 'a "b" \\ 工作'])
+    await store.change("c1", labels=["work"])
+
+    async def listed(**wanted: Any) -> list[str]:
+        return sorted([row.conversation_id for row in await store.conversations(**wanted)])
+
+    expect(await listed(pinned=True) == ["c0"], "`pinned` selects pinned conversations")
+    expect(await listed(label="work") == ["c0", "c1"], "`label` selects by one label")
+    expect(await listed(label='a "b" \\ 工作') == ["c0"], "a label may have any characters")
+    expect(await listed(label="wor") == [], "`label` is a whole label")
+    expect(await listed(label="work", user="ann") == ["c0"], "`label` and `user` both count")
+    expect(await listed(agent="none") == [], "`agent` selects by the name of the agent")
+    await store.change("c0", archived=True)
+    row = await store.conversation("c0")
+    expect(
+        row is not None and row.pinned and row.labels == ["work", 'a "b" \\ 工作'],
+        "a change leaves the other fields as they are",
+    )
+    expect(await listed(label="work") == ["c1"], "an archived conversation is not listed by label")
+    expect(await listed(label="work", archived=True) == ["c0"], "it is listed with `archived`")
+    await store.change("c0", archived=False, pinned=False, labels=[])
+    row = await store.conversation("c0")
+    expect(
+        row is not None and not row.pinned and row.labels == [],
+        "a pin and labels are taken away again",
     )
 
 
@@ -157,6 +195,7 @@ async def a_deleted_conversation_is_gone(store: Store) -> None:
 
 CONVERSATION_CHECKS = [
     conversations_are_listed_and_changed,
+    conversations_are_pinned_and_labelled,
     a_commit_without_news_keeps_the_order_of_the_list,
     a_commit_sets_the_title_of_its_state,
     a_version_changes_with_the_state_and_the_owner,
