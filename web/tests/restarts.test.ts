@@ -44,7 +44,7 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   for (const tab of [page, second])
     await expect.poll(saidOn(tab)).toEqual(["think, use a tool, ask me a question, delete something"]);
 
-  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("main").getByRole("button", { name: "More" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("menuitem", { name: "Export as JSONL" }).click(),

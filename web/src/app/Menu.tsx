@@ -1,29 +1,72 @@
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Icon, type IconName } from "./Icon";
 
 interface Props {
   label: string;
+  /** What a pointer and a screen reader tell besides; absent: only the label. */
+  title?: string;
   icon?: IconName;
+  /** The content of the button, instead of an icon. */
+  face?: ReactNode;
+  className?: string;
   children: (close: () => void) => ReactNode;
 }
 
+/** Pixels between a menu and the edges of the window. */
+const EDGE = 8;
+
+/** Returns the place of a menu next to its button, inside of the window, whatever scrolls around it. */
+function placeOf(button: DOMRect, menu: DOMRect): { top: number; left: number; height: number } {
+  const below = button.bottom + 4;
+  const isAbove = below + menu.height > innerHeight - EDGE && button.top > innerHeight - button.bottom;
+  const top = isAbove ? Math.max(EDGE, button.top - 4 - menu.height) : below;
+  const left = Math.min(Math.max(EDGE, button.right - menu.width), innerWidth - EDGE - menu.width);
+  return { top, left, height: (isAbove ? button.top - 4 : innerHeight - EDGE) - top };
+}
+
 /** A button that opens a small menu. Escape, or a click outside, closes it. */
-export function MenuButton({ label, icon = "more", children }: Props) {
+export function MenuButton({
+  label,
+  title = label,
+  icon = "more",
+  face,
+  className = "quiet",
+  children,
+}: Props) {
   const [isOpen, setOpen] = useState(false);
+  const menu = useRef<HTMLDivElement>(null);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const close = () => {
     setOpen(false);
     button.current?.focus();
   };
+  useLayoutEffect(() => {
+    if (!isOpen || !button.current || !menu.current) return;
+    const { top, left, height } = placeOf(
+      button.current.getBoundingClientRect(),
+      menu.current.getBoundingClientRect(),
+    );
+    Object.assign(menu.current.style, { top: `${top}px`, left: `${left}px`, maxHeight: `${height}px` });
+    const items = [...menu.current.querySelectorAll<HTMLElement>("[role^=menuitem]")];
+    (items.find((each) => each.ariaChecked === "true") ?? items[0])?.focus();
+  }, [isOpen]);
   useEffect(() => {
     if (!isOpen) return;
-    root.current?.querySelector<HTMLElement>("[role^=menuitem]")?.focus();
     const away = (event: PointerEvent) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
+    const moved = (event: Event) => {
+      if (!(event.target instanceof Node && menu.current?.contains(event.target))) setOpen(false);
+    };
     addEventListener("pointerdown", away);
-    return () => removeEventListener("pointerdown", away);
+    addEventListener("scroll", moved, true); // the menu would stay where its button was
+    addEventListener("resize", moved);
+    return () => {
+      removeEventListener("pointerdown", away);
+      removeEventListener("scroll", moved, true);
+      removeEventListener("resize", moved);
+    };
   }, [isOpen]);
   return (
     <div
@@ -47,17 +90,17 @@ export function MenuButton({ label, icon = "more", children }: Props) {
       <button
         ref={button}
         type="button"
-        className="quiet"
+        className={className}
         aria-label={label}
-        title={label}
+        title={title}
         aria-haspopup="menu"
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
       >
-        <Icon name={icon} />
+        {face ?? <Icon name={icon} />}
       </button>
       {isOpen && (
-        <div className="menu" role="menu" aria-label={label}>
+        <div ref={menu} className="menu" role="menu" aria-label={label}>
           {children(close)}
         </div>
       )}
@@ -84,5 +127,43 @@ export function MenuItem({ icon, children, onClick, isBad = false, autoFocus = f
     >
       <Icon name={icon} /> {children}
     </button>
+  );
+}
+
+interface Choice<T> {
+  value: T;
+  text: ReactNode;
+  /** A line below the text. */
+  hint?: ReactNode;
+}
+
+interface ChoicesProps<T> {
+  label: string;
+  all: Choice<T>[];
+  chosen: T;
+  choose: (value: T) => void;
+}
+
+/** A group of menu items of which one is chosen. */
+export function MenuChoices<T>({ label, all, chosen, choose }: ChoicesProps<T>) {
+  return (
+    <div className="menu-choices" role="group" aria-label={label}>
+      <p aria-hidden="true">{label}</p>
+      {all.map(({ value, text, hint }) => (
+        <button
+          key={String(value)}
+          type="button"
+          role="menuitemradio"
+          aria-checked={value === chosen}
+          onClick={() => choose(value)}
+        >
+          <Icon name="check" />
+          <span>
+            {text}
+            {hint && <small>{hint}</small>}
+          </span>
+        </button>
+      ))}
+    </div>
   );
 }

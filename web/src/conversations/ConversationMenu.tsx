@@ -1,3 +1,4 @@
+import type { ConversationInfo } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { saveFile } from "../app/files";
@@ -9,30 +10,32 @@ import { notifyChange } from "../app/serverChanges";
 import { deleteDrafts } from "../composer/drafts";
 import { useArchive } from "./archive";
 import { useConversations } from "./conversationList";
+import { showLabels } from "./labelDialog";
+
+interface Props {
+  id: string;
+  /** What the list knows of it; undefined: not yet. */
+  info: ConversationInfo | undefined;
+  title: string | undefined;
+  /** Whether the page shows it: then another page follows when it is gone. */
+  isHere: boolean;
+  close: () => void;
+}
 
 /** The actions on a whole conversation. */
-export function ConversationMenu({
-  id,
-  archived,
-  title,
-  close,
-}: {
-  id: string;
-  archived: boolean;
-  title: string | undefined;
-  close: () => void;
-}) {
+export function ConversationMenu({ id, info, title, isHere, close }: Props) {
   const words = useWords();
   const client = useTurnwire();
   const { showingRefusal, showNotice } = useNotices();
   const { refresh } = useConversations();
   const setArchived = useArchive();
   const [isSure, setSure] = useState(false);
+  const archived = info?.archived === true;
   const path = `/api/conversations/${encodeURIComponent(id)}`;
 
   const archive = async () => {
     close();
-    if ((await setArchived(id, !archived)) && !archived) goTo({ name: "home" });
+    if ((await setArchived(id, !archived)) && !archived && isHere) goTo({ name: "home" });
   };
   const remove = async () => {
     close();
@@ -40,7 +43,13 @@ export function ConversationMenu({
     if (!done) return;
     deleteDrafts(id);
     showNotice(words.deletedIt(title ?? words.untitled()), "calm");
-    goTo({ name: "home" });
+    if (isHere) goTo({ name: "home" });
+    notifyChange();
+    await refresh();
+  };
+  const pin = async () => {
+    close();
+    await showingRefusal(client.request("PATCH", path, { pinned: !info?.pinned }));
     notifyChange();
     await refresh();
   };
@@ -63,6 +72,20 @@ export function ConversationMenu({
   }
   return (
     <>
+      {!archived && (
+        <MenuItem icon="pin" onClick={() => void pin()}>
+          {info?.pinned ? words.unpin : words.pin}
+        </MenuItem>
+      )}
+      <MenuItem
+        icon="tag"
+        onClick={() => {
+          close();
+          showLabels(id);
+        }}
+      >
+        {words.labels.open}
+      </MenuItem>
       <MenuItem icon="download" onClick={() => saveAs("markdown")}>
         {words.exportMarkdown}
       </MenuItem>

@@ -21,7 +21,7 @@ export function useArchive(): (id: string, archived: boolean) => Promise<boolean
         if (await archive(id, false)) goTo({ name: "talk", id });
       };
       if (archived) showNotice(words.archivedIt, "calm", { label: words.undo, run: () => void undo() });
-      else showNotice(words.reopened, "calm");
+      else showNotice(words.reopened, "calm", { label: words.undo, run: () => void archive(id, true) });
       notifyChange();
       void refresh();
       return true;

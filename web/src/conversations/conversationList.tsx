@@ -13,14 +13,20 @@ import {
   useState,
 } from "react";
 import { useChanges } from "../app/serverChanges";
+import { type Filters, known, queryOf } from "./filters";
 
 interface Conversations {
+  /** In the order of the list: pinned ones first. */
   all: ConversationInfo[];
   isLoaded: boolean;
   /** Whether the user is signed in; undefined: not asked yet. */
   isKnown: boolean | undefined;
   showsArchived: boolean;
   setShowsArchived: (to: boolean) => void;
+  filters: Filters;
+  setFilters: (to: Filters) => void;
+  /** The agents and labels that the page has seen. */
+  choices: { agents: string[]; labels: string[] };
   hasMore: boolean;
   more: () => void;
   refresh: () => Promise<void>;
@@ -32,16 +38,28 @@ const AT_ONCE = 500;
 const Context = createContext<Conversations | undefined>(undefined);
 
 /** Returns the newest conversations up to a limit, in several requests if needed. */
-async function listed(client: Client, limit: number, archived: boolean): Promise<ConversationInfo[]> {
+async function listed(client: Client, limit: number, query: string): Promise<ConversationInfo[]> {
   const all = new Map<string, ConversationInfo>(); // a conversation may move between two requests
   for (let offset = 0; offset < limit; offset += AT_ONCE) {
     const size = Math.min(AT_ONCE, limit - offset);
-    const path = `/api/conversations?limit=${size}&offset=${offset}&archived=${archived}`;
+    const path = `/api/conversations?limit=${size}&offset=${offset}${query}`;
     const { conversations } = await client.request<{ conversations: ConversationInfo[] }>("GET", path);
     for (const each of conversations) if (!all.has(each.id)) all.set(each.id, each);
     if (conversations.length < size) break;
   }
-  return [...all.values()];
+  // A pinned conversation may be older than all of these.
+  const isWhole = all.size < limit;
+  const { conversations: pinned } = isWhole
+    ? { conversations: [] }
+    : await client.request<{ conversations: ConversationInfo[] }>(
+        "GET",
+        `/api/conversations?limit=${AT_ONCE}&pinned=true${query}`,
+      );
+  for (const each of pinned) all.set(each.id, each);
+  const rows = [...all.values()].sort(
+    (one, other) => Date.parse(other.updated_at) - Date.parse(one.updated_at),
+  );
+  return [...rows.filter((each) => each.pinned), ...rows.filter((each) => !each.pinned)];
 }
 
 export function ConversationsProvider({ children }: { children: ReactNode }) {
@@ -50,6 +68,8 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
   const [isLoaded, setLoaded] = useState(false);
   const [isKnown, setKnown] = useState<boolean>();
   const [showsArchived, setShowsArchived] = useState(false);
+  const [filters, setFilters] = useState<Filters>({});
+  const [choices, setChoices] = useState({ agents: [] as string[], labels: [] as string[] });
   const [limit, setLimit] = useState(PAGE);
   const asked = useRef(0);
 
@@ -57,8 +77,10 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
     asked.current += 1;
     const round = asked.current;
     try {
-      const conversations = await listed(client, limit, showsArchived);
+      const query = `&archived=${showsArchived}${queryOf(filters)}`;
+      const conversations = await listed(client, limit, query);
       if (round !== asked.current) return; // a later request is running
+      setChoices((before) => known(before, conversations));
       setAll(conversations);
       setLoaded(true);
       setKnown(true);
@@ -67,7 +89,7 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
       const isLast = round === asked.current;
       if (isLast && error instanceof Refused && error.code === "UNAUTHORIZED") setKnown(false);
     }
-  }, [client, limit, showsArchived]);
+  }, [client, limit, showsArchived, filters]);
 
   useEffect(() => void refresh(), [refresh]);
   useChanges(refresh, isKnown === true);
@@ -79,11 +101,14 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
       isKnown,
       showsArchived,
       setShowsArchived,
+      filters,
+      setFilters,
+      choices,
       hasMore: all.length >= limit,
       more: () => setLimit((now) => now + PAGE),
       refresh,
     }),
-    [all, isLoaded, isKnown, showsArchived, limit, refresh],
+    [all, isLoaded, isKnown, showsArchived, filters, choices, limit, refresh],
   );
   return <Context.Provider value={value}>{children}</Context.Provider>;
 }

@@ -100,7 +100,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
     <main className="talk archive" id="main">
       <PageHeader title={name}>
         <MenuButton label={words.more}>
-          {(close) => <ConversationMenu id={info.id} archived title={info.title} close={close} />}
+          {(close) => <ConversationMenu id={info.id} info={info} title={info.title} isHere close={close} />}
         </MenuButton>
       </PageHeader>
       {view && (

@@ -141,9 +141,7 @@ export function Header({
       )}
       {careful.dialog}
       <MenuButton label={words.more}>
-        {(close) => (
-          <ConversationMenu id={id} archived={info?.archived === true} title={title} close={close} />
-        )}
+        {(close) => <ConversationMenu id={id} info={info} title={title} isHere close={close} />}
       </MenuButton>
     </header>
   );

@@ -23,6 +23,52 @@ export const en = {
   noArchived: "No archived conversations",
   showArchived: "Archived",
   showCurrent: "Current conversations",
+  archivedHeading: "Archived conversations",
+  listHint: "What you say to an agent is kept here. Start with “New conversation”, or press c.",
+  groups: {
+    pinned: "Pinned",
+    today: "Today",
+    yesterday: "Yesterday",
+    week: "This week",
+    older: "Older",
+  },
+  pin: "Pin to the top",
+  unpin: "Unpin",
+  actionsOn: (title: string) => `Actions on “${title}”`,
+  labels: {
+    open: "Labels",
+    title: (name: string) => `Labels of “${name}”`,
+    field: "New label",
+    add: "Add",
+    remove: (label: string) => `Remove the label ${label}`,
+    known: "Used elsewhere",
+    none: "No labels yet. A label groups conversations: the list can show only those that have it.",
+  },
+  filter: {
+    open: "Filter the list",
+    all: "All",
+    state: "State",
+    states: {
+      busy: "Working",
+      asks: "Waiting for you",
+      stopped: "Stopped",
+      failed: "Failed",
+      calm: "Ready",
+    },
+    label: "Label",
+    clear: (what: string) => `Stop filtering by ${what}`,
+    none: "No conversation matches the filter.",
+  },
+  selecting: {
+    open: "Select several",
+    count: (n: number) => (n === 1 ? "1 selected" : `${n} selected`),
+    all: "Select all",
+    archived: (n: number) => (n === 1 ? "1 conversation archived" : `${n} conversations archived`),
+    deleted: (n: number) =>
+      n === 1 ? "1 conversation will be deleted" : `${n} conversations will be deleted`,
+    reopened: (n: number) =>
+      n === 1 ? "1 conversation taken out of the archive" : `${n} conversations taken out of the archive`,
+  },
   showMore: "Show more",
   untitled: (since?: string) =>
     since

@@ -116,9 +116,7 @@ async def find_conversations(
             where.append(condition.format(f"${len(arguments)}"))
     # The hour comes first because it has an index; `updated_at` has none: see the migrations.
     order = "ORDER BY updated_hour DESC, updated_at DESC, number DESC LIMIT $3 OFFSET $4"
-    return list(
-        await db.fetch(f"{_CONVERSATION} WHERE {' AND '.join(where)} {order}", *arguments)
-    )
+    return list(await db.fetch(f"{_CONVERSATION} WHERE {' AND '.join(where)} {order}", *arguments))
 
 
 async def find_session_users(db: DatabaseConnection, native_session_id: str) -> list[str]:

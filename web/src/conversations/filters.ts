@@ -1,0 +1,39 @@
+// The filters of the list, which the whole page shares.
+import type { ConversationInfo } from "@turnwire/client";
+import type { Tone } from "../talk/stateText";
+
+export interface Filters {
+  agent?: string | undefined;
+  label?: string | undefined;
+  state?: Tone | undefined;
+}
+
+export const isFiltered = (filters: Filters) => Object.values(filters).some((each) => each !== undefined);
+
+/** Returns the part of the query that the server filters by. The page itself filters by state. */
+export function queryOf({ agent, label }: Filters): string {
+  return [
+    ["agent", agent],
+    ["label", label],
+  ]
+    .map(([name, value]) => (value === undefined ? "" : `&${name}=${encodeURIComponent(value)}`))
+    .join("");
+}
+
+/** Returns the agents and labels of these conversations and those that were known, sorted. */
+export function known(
+  before: { agents: string[]; labels: string[] },
+  all: ConversationInfo[],
+): { agents: string[]; labels: string[] } {
+  const join = (old: string[], more: string[]) => [...new Set([...old, ...more])].sort();
+  const agents = join(
+    before.agents,
+    all.map((each) => each.agent),
+  );
+  const labels = join(
+    before.labels,
+    all.flatMap((each) => each.labels ?? []),
+  );
+  const isSame = agents.length === before.agents.length && labels.length === before.labels.length;
+  return isSame ? before : { agents, labels };
+}
