@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwire.ports import NewConversation
+from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.query import Query
 from turnwire.stores.records import Kinds, text
 from turnwire.stores.sqlite import SqliteStore, rows
@@ -92,7 +93,7 @@ def fetched(db: apsw.Connection) -> Iterator[list[Any]]:
 @pytest.mark.parametrize(
     "find",
     [
-        lambda db: rows.find_conversations(db, None, False, 500, 0),
+        lambda db: rows.find_conversations(db, Wanted(None, False, False, None, None, 500, 0)),
         lambda db: rows.find_entries(db, "c", 0, None, 500, False),
         lambda db: rows.find_entries(db, "c", 0, None, 500, True, 1000),
         lambda db: rows.find_turns(db, "c", 0, None),
