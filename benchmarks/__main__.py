@@ -9,7 +9,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-PARTS = ("store", "postgres", "bus", "nodes", "engine", "recovery", "server", "others", "hostile")
+PARTS = (
+    "store",
+    "postgres",
+    "bus",
+    "nodes",
+    "engine",
+    "recovery",
+    "server",
+    "doors",
+    "others",
+    "hostile",
+)
 _PAGE = ["make", "--no-print-directory", "bench-web"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -14,7 +15,9 @@ from tests.server.helpers.events import Event, events_of
 from tests.server.helpers.http_scenes import play
 from tests.server.helpers.listening_client import until
 from tests.server.helpers.servers import Serving, free_port, process
+from tests.server.helpers.socket_reader import PATIENCE
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.pieces import LARGE
 from turnwire.core.view import View
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.view_reducer import ViewReducer
@@ -168,6 +171,44 @@ def test_a_slow_reader_of_events_is_cut_off_and_reads_the_rest_later(tmp_path: P
         assert everything == [*range(1, len(everything) + 1)]
 
     play(tmp_path, scene, made_agents={"demo": agent})
+
+
+def test_a_large_message_keeps_its_place_among_the_live_events(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        body = {"content": "use a tool"}
+        async with events_of(http, "POST", turns(name), json=body, headers=key("m-1")) as stream:
+            events = await stream.all()
+        frames = [frame for _, frame in events]
+        assert any(len(msgspec.json.encode(frame)) > LARGE for frame in frames)
+        async with events_of(http, "GET", turns(name, "m-1")) as again:
+            replayed = [frame for _, frame in await again.all()]
+        assert blocks(frames) == blocks(replayed)
+        assert numbers(events) == sorted(numbers(events))
+
+    flood = DemoAgent(delay=0, flood=2, flood_seconds=0.3)
+    play(tmp_path, scene, made_agents={"demo": flood})
+
+
+def test_a_client_of_http_1_0_reads_events_until_the_connection_ends(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        body = b'{"content": "a long answer"}'
+        place = urlsplit(server.url)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        lines = [f"POST {turns(name)} HTTP/1.0", f"Host: {place.netloc}"]
+        lines += [f"Authorization: Bearer {server.token}", "Accept: text/event-stream"]
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]
+        writer.write("\r\n".join(lines).encode() + body)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
+        writer.close()
+        head, _, events = answer.partition(b"\r\n\r\n")
+        assert b"chunked" not in head.lower()
+        said = [line for line in events.split(b"\n") if line and not line.startswith(b"retry: ")]
+        assert all(line.startswith((b"id: ", b"data: {")) for line in said)
+        assert b'"assistant.complete"' in said[-1]
+
+    play(tmp_path, scene)
 
 
 def test_a_message_that_leaves_the_queue_ends_its_stream_with_an_error(tmp_path: Path) -> None:

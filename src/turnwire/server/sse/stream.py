@@ -21,7 +21,7 @@ from turnwire.server.api.problems import refusal_of
 from turnwire.server.api.responses import SAFE_HEADERS
 from turnwire.server.sockets.hub import Seat
 from turnwire.server.sockets.outlet import Gone
-from turnwire.server.sse.outlet import Comment, EventWriter, SseOutlet
+from turnwire.server.sse.outlet import BODY, Comment, EventWriter, SseOutlet
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -103,6 +103,7 @@ class EventStream(Response):
                 send,  # type: ignore[arg-type]  # ASGI, by another name
                 self._writer,
                 lambda: self.close(1000),
+                (scope.get("extensions") or {}).get(BODY),
                 size=service.settings.buffer_bytes,
                 ended=self._end,
                 now=self._loop.time,

@@ -18,8 +18,11 @@ from functools import partial
 from typing import Any
 
 import h11
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from turnwire.server.sse.outlet import BODY
 from turnwire.server.tcp.connections import TcpConnection, TcpConnections
+from turnwire.server.tcp.response_body import ResponseBody
 from turnwire.server.tcp.slices import SlicedHttp
 from turnwire.server.tcp.uvicorn_compat import Config, RequestResponseCycle, ServerState
 
@@ -53,6 +56,8 @@ class HttpProtocol(SlicedHttp):
         body_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state)
+        self._inside: ASGIApp = self.app
+        self.app = self._run_app
         self._connections = connections
         self._connection = connection
         self._header_seconds = header_seconds
@@ -116,6 +121,12 @@ class HttpProtocol(SlicedHttp):
         gone = partial(self._connections.remove, self._connection)
         self.ws_protocol_class = partial(make, gone=gone)  # type: ignore[assignment]
         super().handle_websocket_upgrade(event)
+
+    async def _run_app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Runs the application, with the body of its response as an extension of the scope."""
+        body = ResponseBody(self.cycle, is_chunked=scope["http_version"] == "1.1")
+        scope.setdefault("extensions", {})[BODY] = body
+        await self._inside(scope, receive, send)
 
     # --- deadlines --------------------------------------------------------------------------------
 

@@ -25,11 +25,11 @@ __all__ = [
 
 # The names that are called, read or overridden, by class.
 USED: dict[type, str] = {
-    FlowControl: "read_paused",
-    H11Protocol: "_unset_keepalive_if_required config conn connection_lost connection_made cycle"
+    FlowControl: "read_paused write_paused",
+    H11Protocol: "_unset_keepalive_if_required app config conn connection_lost connection_made cycle"
     " data_received flow handle_websocket_upgrade loop on_response_complete pause_writing"
     " resume_writing timeout_keep_alive_handler transport ws_protocol_class",
-    RequestResponseCycle: "response_complete",
+    RequestResponseCycle: "disconnected flow response_complete response_started transport",
     Server: "capture_signals config force_exit handle_exit lifespan run server_state should_exit"
     " shutdown startup",
     WebSocketsSansIOProtocol: "close_sent close_timeout close_timer config connection_lost"
