@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from turnwire.agents.demo import DemoAgent
     from turnwire.agents.function import FunctionAgent, agent
     from turnwire.agents.local import LocalSession
-    from turnwire.agents.yielded import Ask, Plan, Think, UseTool
+    from turnwire.agents.yielded import Ask, Plan, Think, UseClientTool, UseTool
     from turnwire.client import Client, Closed, Unreachable
     from turnwire.core import blocks, controls, events
     from turnwire.core.error_codes import Refused
@@ -78,6 +78,7 @@ __all__ = [
     "UiStreamAdapter",
     "UiStreamEvent",
     "Unreachable",
+    "UseClientTool",
     "UseTool",
     "__version__",
     "agent",
@@ -121,6 +122,7 @@ _HOME = {
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
     "Unreachable": "turnwire.client",
+    "UseClientTool": "turnwire.agents.yielded",
     "UseTool": "turnwire.agents.yielded",
     "agent": "turnwire.agents.function",
     "blocks": "turnwire.core",

@@ -21,6 +21,7 @@ from turnwire import (
     SqliteStore,
     Talk,
     Think,
+    UseClientTool,
     UseTool,
     events,
     frames,
@@ -30,7 +31,7 @@ from turnwire import agent as function_agent
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.usage import Usage
-from turnwire.ports import SessionStart
+from turnwire.ports import AgentGone, SessionStart
 from turnwire.testing import Prompts, check_agent
 
 
@@ -330,7 +331,9 @@ def test_a_value_that_is_no_action_fails_the_turn_and_says_what_may_be_yielded(
             reply = await talk.ask("nonsense")
             assert reply.end is not None
             assert reply.end.error is not None
-            assert "yields text, Ask, UseTool, Think or Plan" in reply.end.error.message
+            assert (
+                "yields text, Ask, UseTool, UseClientTool, Think or Plan" in reply.end.error.message
+            )
 
     asyncio.run(run())
 
@@ -344,6 +347,66 @@ def test_an_answer_after_a_restart_calls_the_generator_again(tmp_path: Path) -> 
             await talk.answer(reply.requests[0].request_id, "small")
             reply = await talk.wait(reply)
             assert reply.text.endswith("A small tea, 3 left.")
+
+    asyncio.run(run())
+
+
+TOOLS = {"client_tools": [{"name": "pick", "parameters": {"type": "object"}}]}
+
+
+@function_agent("painter", client_tools=True)
+async def painter(turn: AgentTurn) -> AsyncGenerator[Any, Any]:
+    if turn.text == "other":
+        yield UseClientTool("frame")
+    colour = turn.answer or (yield UseClientTool("pick", {"of": ["red", "blue"]}))
+    yield f"{turn.client_tools[0].name}: {colour}"
+
+
+def test_a_function_calls_tools_of_the_front_end(tmp_path: Path) -> None:
+    async def run(name: str) -> None:
+        path = tmp_path / "talk.db"
+        async with (
+            SqliteStore.open(path) as store,
+            Engine(store, {"painter": painter}) as engine,
+        ):
+            talk = await engine.create("painter", conversation_id=name, options=TOOLS)
+            reply = await talk.ask("paint", client_message_id="1")
+            [request] = reply.requests
+            assert (request.tool_name, request.metadata) == ("pick", {"client_tool": True})
+            if name == "live":
+                await talk.answer(request.request_id, "blue")
+                reply = await talk.wait(reply)
+                assert reply.text == "pick: blue"
+                [tool] = reply.tools
+                assert (tool.tool_name, tool.result) == ("pick", "blue")
+                failed = await talk.ask("other")
+                assert failed.end is not None
+                assert failed.end.error is not None
+                assert "it has: pick" in failed.end.error.message
+        if name == "live":
+            return
+        async with (
+            SqliteStore.open(path) as store,
+            Engine(store, {"painter": painter}) as engine,
+        ):
+            talk = await engine.open(name)
+            reply = await talk.ask("paint", client_message_id="1")
+            await talk.answer(reply.requests[0].request_id, "red")
+            reply = await talk.wait(reply)
+            assert reply.text == "pick: red"
+            assert [tool.result for tool in reply.tools] == ["red"]
+
+    asyncio.run(run("live"))
+    asyncio.run(run("restarted"))
+
+
+@pytest.mark.parametrize(
+    "tools", [[{"name": 4}], "pick", [{"name": ""}], [{"name": "a"}, {"name": "a"}]]
+)
+def test_invalid_tools_of_the_front_end_are_refused(tools: Any) -> None:
+    async def run() -> None:
+        with pytest.raises(AgentGone, match="client_tools"):
+            await painter.open(SessionStart("talk", options={"client_tools": tools}))
 
     asyncio.run(run())
 

@@ -37,6 +37,7 @@ PROMPTS = Prompts(long="count", tool="add", question="which", permission="delete
 CALLS = {
     "add": ("add", '{"a": 1, "b": 2}'),
     "which": ("request_input", '{"question": "Which size?", "options": ["small", "large"]}'),
+    "paint": ("paint", '{"colour": "blue"}'),
     "delete": ("delete", '{"path": "/x"}'),
 }
 
@@ -89,12 +90,12 @@ def agent(**options: Any) -> PydanticAgent:
 
 
 @asynccontextmanager
-async def talking(path: Path) -> AsyncIterator[Talk]:
+async def talking(path: Path, options: dict[str, Any] | None = None) -> AsyncIterator[Talk]:
     async with SqliteStore.open(path) as store, Engine(store, {"helper": agent()}) as engine:
         if await store.conversation("talk") is not None:
             yield await engine.open("talk")
         else:
-            yield await engine.create("helper", conversation_id="talk")
+            yield await engine.create("helper", conversation_id="talk", options=options)
 
 
 @asynccontextmanager
@@ -222,6 +223,26 @@ async def test_a_question_is_answered_after_a_restart_as_the_result_of_its_call(
                 await asyncio.sleep(0.01)
         assert not end.is_error
         assert (await talk.ask("history")).text == "5 messages, I said ['Results: large']"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_the_model_calls_tools_of_the_front_end(tmp_path: Path, is_restarted: bool) -> None:
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    tools = [{"name": "paint", "description": "Paints.", "parameters": schema}, {"name": "clear"}]
+    async with talking(tmp_path / "log.db", {"client_tools": tools}) as talk:
+        reply = await talk.ask("paint", client_message_id="1")
+        [request] = reply.requests
+        assert (request.tool_name, request.metadata) == ("paint", {"client_tool": True})
+        if not is_restarted:
+            await talk.answer(request.request_id, "done")
+            reply = await talk.wait(reply)
+    if is_restarted:
+        async with talking(tmp_path / "log.db") as talk:
+            reply = await talk.ask("paint", client_message_id="1")
+            await talk.answer(request.request_id, "done")
+            reply = await talk.wait(reply)
+    assert reply.text == "Results: done"
+    assert [tool.result for tool in reply.tools] == ["done"]
 
 
 def test_a_prompt_may_have_pictures_and_files() -> None:

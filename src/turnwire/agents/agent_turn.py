@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol
 from uuid import uuid4
 
+from turnwire.agents.client_tools import ClientTool, client_call
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ThinkingBlock, TodoItem, ToolUseBlock
 from turnwire.core.content import Content, TextContent
@@ -25,6 +26,7 @@ class _Session(Protocol):
     """What a turn needs of its session."""
 
     conversation_id: str
+    client_tools: list[ClientTool]
     whose: tuple[str, str, None, None]
 
     def say(self, *events: NormalizedStreamEvent) -> None: ...
@@ -57,7 +59,8 @@ class AgentTurn:
     - `content`: the whole message, with pictures and files.
     - `conversation_id`: the conversation of the turn.
     - `answer`: None, or the answer to a question whose process has ended since. Then there is no
-      message, and `text` is empty.
+      message, and `text` is empty. The result of a front end's tool comes the same way.
+    - `client_tools`: the tools that the front end offers; see `use_client_tool`.
     - `usage`, `cost_usd`: set them before the end, if you know what the turn has used.
     """
 
@@ -68,6 +71,7 @@ class AgentTurn:
         self.text = "\n".join(part.text for part in content if isinstance(part, TextContent))
         self.answer = answer
         self.conversation_id = session.conversation_id
+        self.client_tools = session.client_tools
         self.usage: Usage | None = None
         self.cost_usd: float | None = None
         self._session = session
@@ -117,6 +121,24 @@ class AgentTurn:
         given = {"question": question, "options": list(options)}
         block = ToolUseBlock(call, "request_input", "QUESTION", given, "completed")
         asked = ev.QuestionAsked(*whose, call, call, "request_input", questions_of(given), given)
+        return await self._answer(call, block, asked)
+
+    async def use_client_tool(self, name: str, given: Any = None) -> str:
+        """Has the front end run one of its tools, and returns the result.
+
+        Raises ValueError if the front end has no such tool.
+        """
+        if name not in [tool.name for tool in self.client_tools]:
+            there = ", ".join(tool.name for tool in self.client_tools) or "none"
+            raise ValueError(f"The front end has no tool {name!r}; it has: {there}.")
+        self._finish()
+        call = f"call-{uuid4()}"
+        block = ToolUseBlock(call, name, "FUNCTION", given or {}, "completed")
+        return await self._answer(call, block, client_call(self._session.whose, call, name))
+
+    async def _answer(self, call: str, block: ToolUseBlock, asked: ev.QuestionAsked) -> str:
+        """Emits a call that asks. Returns the answer, which becomes the result of the call."""
+        whose = self._session.whose
         self._session.say(ev.AssistantMessage(*whose, f"message-{call}", 0, [block]), asked)
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting = (call, answer)

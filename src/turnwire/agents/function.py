@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
 from turnwire.agents.agent_turn import AgentTurn, words_of
+from turnwire.agents.client_tools import CLIENT_TOOLS, client_tools_of
 from turnwire.agents.local import LocalSession
 from turnwire.agents.yielded import Yielded, carry_out
 from turnwire.core import events as ev
@@ -30,10 +31,11 @@ _log = logging.getLogger("turnwire")
 AgentFunction: TypeAlias = Callable[[AgentTurn], Awaitable[None] | AsyncGenerator[Yielded, Any]]
 
 
-def agent(name: str) -> Callable[[AgentFunction], FunctionAgent]:
+def agent(name: str, *, client_tools: bool = False) -> Callable[[AgentFunction], FunctionAgent]:
     """Makes an agent of an async function, or of an async generator.
 
-    A generator yields text, and `Ask`, `UseTool`, `Think` and `Plan` to do more.
+    A generator yields text, and `Ask`, `UseTool`, `UseClientTool`, `Think` and `Plan` to do more.
+    `client_tools`: the function calls tools of the front end, if that offers some.
 
     Example:
 
@@ -43,7 +45,7 @@ def agent(name: str) -> Callable[[AgentFunction], FunctionAgent]:
             size = turn.answer or (yield Ask("Which size?", ["small", "large"]))
             yield f"One {size} soup, coming."
     """
-    return lambda function: FunctionAgent(name, function)
+    return lambda function: FunctionAgent(name, function, client_tools=client_tools)
 
 
 class FunctionAgent:
@@ -60,11 +62,14 @@ class FunctionAgent:
     An exception ends the turn as failed. An interrupt cancels the function.
     """
 
-    def __init__(self, name: str, function: AgentFunction) -> None:
+    def __init__(self, name: str, function: AgentFunction, *, client_tools: bool = False) -> None:
+        """`client_tools`: the function calls tools of the front end, if that offers some."""
         self.name = name
         self.function = function
         self.description = (getdoc(function) or "A Python function.").splitlines()[0]
-        self.capabilities = AgentCapabilities(questions_survive=True)
+        self.capabilities = AgentCapabilities(
+            options=[CLIENT_TOOLS] if client_tools else [], questions_survive=True
+        )
 
     def unavailable(self) -> str | None:
         """Returns None: a function is always available."""
@@ -75,18 +80,22 @@ class FunctionAgent:
         return None
 
     async def open(self, start: SessionStart) -> FunctionSession:
-        """Opens a session. A resumed session keeps its id."""
+        """Opens a session. A resumed session keeps its id.
+
+        Raises AgentGone if the tools of the front end are invalid.
+        """
         session_id = start.native_session_id or f"{self.name}-{uuid4()}"
-        return FunctionSession(self, session_id, start.conversation_id)
+        return FunctionSession(self, session_id, start)
 
 
 class FunctionSession(LocalSession):
     """An agent session of a FunctionAgent."""
 
-    def __init__(self, agent: FunctionAgent, session_id: str, conversation_id: str) -> None:
+    def __init__(self, agent: FunctionAgent, session_id: str, start: SessionStart) -> None:
         super().__init__()
         self.native_session_id = session_id
-        self.conversation_id = conversation_id
+        self.conversation_id = start.conversation_id
+        self.client_tools = client_tools_of(start.options)
         self.whose = (agent.name, session_id, None, None)  # the first four fields of every event
         self._function = agent.function
         self._turn: AgentTurn | None = None

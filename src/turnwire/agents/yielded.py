@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from turnwire.agents.agent_turn import AgentTurn
 
-__all__ = ["Ask", "Plan", "Think", "UseTool", "Yielded", "carry_out"]
+__all__ = ["Ask", "Plan", "Think", "UseClientTool", "UseTool", "Yielded", "carry_out"]
 
 
 class Ask(Struct, frozen=True):
@@ -41,6 +41,18 @@ class UseTool(Struct, frozen=True):
     result: str | Awaitable[str] = ""
 
 
+class UseClientTool(Struct, frozen=True):
+    """Has the front end run one of its tools. The yield returns the result.
+
+    Example:
+
+        colour = yield UseClientTool("pick_colour", {"label": "Which colour?"})
+    """
+
+    name: str
+    input: Any = None
+
+
 class Think(Struct, frozen=True):
     """Adds a piece to the reasoning before the answer."""
 
@@ -53,7 +65,7 @@ class Plan(Struct, frozen=True):
     items: Sequence[tuple[str, str]]
 
 
-Yielded: TypeAlias = str | Ask | UseTool | Think | Plan
+Yielded: TypeAlias = str | Ask | UseTool | UseClientTool | Think | Plan
 
 
 async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
@@ -68,6 +80,8 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
             return await turn.ask(question, options)
         case UseTool(name, given, result):
             return await _use(turn, name, given, result)
+        case UseClientTool(name, given):
+            return await turn.use_client_tool(name, given)
         case Think(text):
             await turn.think(text)
         case Plan(items):
@@ -76,8 +90,8 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
             if iscoroutine(value):
                 value.close()  # otherwise Python warns about it as well
             kind = type(value).__name__
-            said = f"An agent yields text, Ask, UseTool, Think or Plan; this one yielded {kind}."
-            raise TypeError(said)
+            said = "An agent yields text, Ask, UseTool, UseClientTool, Think or Plan"
+            raise TypeError(f"{said}; this one yielded {kind}.")
     return None
 
 

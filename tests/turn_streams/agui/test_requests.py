@@ -131,9 +131,11 @@ def test_the_copy_of_a_client_is_compared() -> None:
             SentMessage("m-1", "user", [{"type": "text", "text": "x"}]),
             SentMessage("b-1", "assistant", "abc", tool_calls=[call, {"odd": 1}]),
             SentMessage("t-1:result", "tool", "x", tool_call_id="t-1"),
+            SentMessage("own", "tool", "xy", tool_call_id="t-2"),
         ]
     )
-    assert copy.lengths == {"m-1": 0, "b-1": 3, "t-1": 2, "t-1:result": 1}
+    lengths = {"m-1": 0, "b-1": 3, "t-1": 2, "t-1:result": 1, "own": 2, "t-2:result": 2}
+    assert copy.lengths == lengths
 
     def has(kind: Any, payload: Any) -> bool | None:
         return copy.has(kind(*HERE, payload))

@@ -229,6 +229,18 @@ def test_a_tool_of_the_front_end_is_a_pending_call() -> None:
     assert last.outcome == e.Outcome("success", None, ["t-2"])
 
 
+def test_a_result_that_the_front_end_has_sent_is_not_sent_back() -> None:
+    frames = [state(), call(1, input={}), result(2, "done")]
+    assert any(isinstance(each, e.ToolCallResult) for each in wrote(*frames))
+    told = wrote(*frames, on=writer(answered=["t-1"]))
+    assert not any(isinstance(each, e.ToolCallResult) for each in told)
+    again = AguiWriter(RUN, None, answered=["t-1"])
+    for each in frames[1:]:
+        again.feed(replayed(each))
+    [snapshot] = [each for each in again.feed(state()) if isinstance(each, e.MessagesSnapshot)]
+    assert [each["role"] for each in snapshot.messages] == ["assistant", "tool"]
+
+
 def test_a_run_waits_until_growing_blocks_are_finished() -> None:
     out = writer()
     out.feed(piece("a"))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Raw, structs
 
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.agents.demo.message import Message
 from turnwire.agents.demo.options import DemoOptions, demo_options
 from turnwire.agents.demo.scenes import play, play_answered, words_of
@@ -42,7 +43,7 @@ class DemoAgent:
     description = "Needs no key and no network. Shows everything that a conversation can do."
     capabilities = AgentCapabilities(
         commands=["session.control"],
-        options=["delay", "obey_interrupt", "silent"],
+        options=["delay", "obey_interrupt", "silent", CLIENT_TOOLS],
         questions_survive=True,
         takes_recap=False,  # it acts on the words of a message
         controls=["stop_task"],

@@ -67,7 +67,7 @@ class Message:
         """Streams a tool call and returns its id."""
         self._calls = True
         call_id = id or self._turn.new_id("call")
-        kind = _TOOL_TYPES[name]
+        kind = _TOOL_TYPES.get(name, "FUNCTION")
         text = msgspec.json.encode(arguments).decode()
         cut = [text[at : at + 24] for at in range(0, len(text), 24)]
         await self._stream(

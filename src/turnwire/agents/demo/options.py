@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from turnwire.agents.client_tools import ClientTool
+
 __all__ = ["DemoOptions", "demo_options"]
 
 
@@ -23,6 +25,7 @@ class DemoOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     garbage: bool = False  # as a child process: writes lines that are not JSON between the events
     flood: float = 0  # megabytes of text per second at the start of each turn
     flood_seconds: float = 1
+    client_tools: list[ClientTool] = []  # tools of the front end, which the demo calls
 
 
 def demo_options(given: Mapping[str, Any]) -> DemoOptions:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from turnwire.agents.client_tools import ClientTool, client_call
 from turnwire.agents.demo.background import background
 from turnwire.agents.demo.helper import helper_works
 from turnwire.agents.demo.message import Message
@@ -42,7 +43,8 @@ async def _hear_more(turn: Turn) -> None:
 
 async def play_answered(turn: Turn, reply: Reply) -> None:
     """Plays the rest of a turn whose question was asked by an earlier process."""
-    await _take_answer(turn, reply.request_id, reply)
+    take = _take_result if turn.place.scene == "client_tool" else _take_answer
+    await take(turn, reply.request_id, reply)
     turn.place = msgspec.structs.replace(turn.place, position=turn.place.position + 1)
     await play(turn)
 
@@ -136,6 +138,49 @@ def words_of(answer: Any) -> str:
             return ", ".join(filter(None, map(words_of, answer)))
         case _:
             return msgspec.json.encode(answer).decode()
+
+
+async def _client_tool(turn: Turn) -> None:
+    """Calls a tool of the front end: the one that the prompt names, else the first."""
+    tools = turn.host.options.client_tools
+    if not tools:
+        await _speak(turn, turn.text("no_client_tools"))
+        return
+    tool = next((each for each in tools if each.name in turn.prompt), tools[0])
+    async with Message(turn) as message:
+        await message.text(turn.text("before_client_tool", tool=tool.name))
+        call = turn.new_question_id()  # made last: a resumed turn continues to count from it
+        await message.call(tool.name, _example_of(tool), id=call)
+    asked = client_call(turn.whose(), call, tool.name, request=f"{call}_ask")
+    await _take_result(turn, call, await turn.ask(asked, reply_to=call))
+
+
+async def _take_result(turn: Turn, call: str, reply: Reply) -> None:
+    result = words_of(reply.answer)
+    turn.result(call, result)
+    await _speak(turn, turn.text("after_client_tool", result=result))
+
+
+def _example_of(tool: ClientTool) -> dict[str, Any]:
+    """Returns an input for a tool: a value for each of its parameters."""
+    known = (tool.parameters or {}).get("properties")
+    found: dict[str, Any] = {}
+    for name, schema in known.items() if isinstance(known, dict) else ():
+        about = schema if isinstance(schema, dict) else {}
+        match about:
+            case {"enum": [first, *_]}:
+                found[name] = first
+            case {"type": "number" | "integer"}:
+                found[name] = 1
+            case {"type": "boolean"}:
+                found[name] = True
+            case {"type": "array"}:
+                found[name] = []
+            case {"type": "object"}:
+                found[name] = {}
+            case _:
+                found[name] = "blue"
+    return found
 
 
 async def _permission(turn: Turn) -> None:
@@ -234,6 +279,7 @@ _SCENES: dict[str, Callable[[Turn], Awaitable[None]]] = {
     "question": _question,
     "form": _form,
     "permission": _permission,
+    "client_tool": _client_tool,
     "background": background,
     "long": _long,
     "error": _error,

@@ -31,6 +31,7 @@ SCENES = [
     Scene("question", "q", ("ask", "question"), ("问",)),
     Scene("form", "f", ("form",), ("表单",)),
     Scene("permission", "a", ("permission", "delete"), ("权限", "许可", "删除")),
+    Scene("client_tool", "c", ("browser", "front-end"), ("前端", "浏览器")),
     Scene("background", "b", ("background",), ("后台",)),
     Scene("long", "l", ("long",), ("长文", "很长")),
     Scene("error", "e", ("error", "fail"), ("错误", "失败")),
@@ -79,6 +80,11 @@ class Place(Struct, frozen=True):
     def begin(cls, prompt: str, turn: str) -> Place:
         """Returns the start of the script of a prompt."""
         return cls(turn, language_of(prompt), scenes_of(prompt), 0, 0)
+
+    @property
+    def scene(self) -> str:
+        """Returns the name of the current scene."""
+        return self.scenes[self.position] if self.position < len(self.scenes) else ""
 
     def to_id(self) -> str:
         """Returns the place as the id of a tool call, such as `demo_7f3a9c2e10_en_tqx_1_5`."""

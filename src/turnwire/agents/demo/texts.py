@@ -37,6 +37,7 @@ Put one of these words into a message, or several of them:
 | `ask` | a question that waits for you, over a restart as well |
 | `form` | several questions at once, which you may skip |
 | `permission` | a call that needs your permission |
+| `browser` | a call of a tool that your front end offers |
 | `plan` | a to-do list that advances |
 | `subagent` | a helper with a voice of its own |
 | `background` | work that goes on after the turn |
@@ -54,6 +55,9 @@ Put one of these words into a message, or several of them:
     "tool_output": "total 3\n-rw-r--r--  1 demo  1204 README.md\n-rw-r--r--  1 demo   310 notes.txt\n"
     "drwxr-xr-x  4 demo   128 src\n",
     "after_tool": "There are **three** of them: `README.md`, `notes.txt` and `src`.",
+    "before_client_tool": "Your front end can do that: I will call its tool `{tool}`.",
+    "after_client_tool": "The front end has answered: {result}",
+    "no_client_tools": "This front end offers no tools, so there is nothing that I could call.",
     "before_question": "Before I go on I have to know something.",
     "question": "Which colour shall it be?",
     "question_header": "Colour",
@@ -128,6 +132,7 @@ _ZH = {
 | `提问` | 一个等你回答的问题，重启之后也在 |
 | `表单` | 一次问几个问题，可以跳过 |
 | `权限` | 一个需要你许可的调用 |
+| `前端` | 调用你的前端提供的工具 |
 | `计划` | 一个逐步推进的待办列表 |
 | `子代理` | 一个有自己声音的助手 |
 | `后台` | 本轮结束后继续进行的工作 |
@@ -143,6 +148,9 @@ _ZH = {
     "tool_description": "列出文件",
     "tool_output": _EN["tool_output"],
     "after_tool": "一共有**三**个：`README.md`、`notes.txt` 和 `src`。",
+    "before_client_tool": "这件事前端可以做：我来调用它的工具 `{tool}`。",
+    "after_client_tool": "前端的回答是：{result}",
+    "no_client_tools": "这个前端没有提供工具，所以没有什么可以调用。",
     "before_question": "继续之前，我需要知道一件事。",
     "question": "要什么颜色？",
     "question_header": "颜色",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.ports import AgentCapabilities, SessionStart
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class PydanticAgent:
             commands=["session.set_model"] if models else [],
             images=True,
             models=list(models),
+            options=[CLIENT_TOOLS],
             questions_survive=True,
             takes_recap=False,
         )

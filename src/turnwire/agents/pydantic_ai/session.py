@@ -13,9 +13,16 @@ from uuid import uuid4
 from msgspec import UNSET, UnsetType
 from pydantic_ai import messages as ai
 from pydantic_ai.capabilities import HandleDeferredToolCalls
-from pydantic_ai.tools import DeferredToolResults, RunContext, ToolApproved, ToolDenied
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.tools import (
+    DeferredToolResults,
+    RunContext,
+    ToolApproved,
+    ToolDefinition,
+    ToolDenied,
+)
+from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, FunctionToolset
 
+from turnwire.agents.client_tools import ClientTool, client_call, client_tools_of
 from turnwire.agents.local import LocalSession
 from turnwire.agents.pydantic_ai.history import history_of, open_calls, prompt_of
 from turnwire.agents.pydantic_ai.stream import RunStream
@@ -43,6 +50,7 @@ class PydanticSession(LocalSession):
         self._agent = agent
         self._run_options = run_options
         self._model = start.model
+        self._client_tools = client_tools_of(start.options)
         self._history_of: ReadsHistory | None = start.history
         self._history: list[Any] | None = None  # None: to be read from the log
         self.native_session_id = start.native_session_id or f"{name}-{uuid4()}"
@@ -174,12 +182,15 @@ class PydanticSession(LocalSession):
     async def _run(self, prompt: Any) -> Any:
         questions = FunctionToolset()
         questions.add_function(self._ask, name="request_input", description=_ASKS)
+        toolsets: list[AbstractToolset[Any]] = [questions]
+        if self._client_tools:
+            toolsets.append(ExternalToolset([_definition(each) for each in self._client_tools]))
         return await self._agent.run(
             prompt,
             message_history=self._history,
             model=self._model,
-            toolsets=[questions],
-            capabilities=[HandleDeferredToolCalls(handler=self._approvals)],
+            toolsets=toolsets,
+            capabilities=[HandleDeferredToolCalls(handler=self._deferred)],
             event_stream_handler=self._hear,
             **self._run_options,
         )
@@ -210,11 +221,24 @@ class PydanticSession(LocalSession):
         )
         return as_text(reply.answer)
 
-    async def _approvals(self, ctx: Any, requests: Any) -> Any:
-        """Asks a person for every call that needs an approval."""
+    async def _deferred(self, ctx: Any, requests: Any) -> Any:
+        """Asks a person for every call that needs an approval, and the front end for its tools."""
         wanted = {part.tool_call_id: part for part in requests.approvals}
-        decisions = await asyncio.gather(*(self._approval(part) for part in wanted.values()))
-        return DeferredToolResults(approvals=dict(zip(wanted, decisions, strict=True)))
+        own = {tool.name for tool in self._client_tools}
+        calls = {part.tool_call_id: part for part in requests.calls if part.tool_name in own}
+        decisions, results = await asyncio.gather(
+            asyncio.gather(*(self._approval(part) for part in wanted.values())),
+            asyncio.gather(*(self._client_result(part) for part in calls.values())),
+        )
+        return DeferredToolResults(
+            approvals=dict(zip(wanted, decisions, strict=True)),
+            calls=dict(zip(calls, results, strict=True)),
+        )
+
+    async def _client_result(self, part: Any) -> str:
+        call = part.tool_call_id
+        reply = await self._reply(call, client_call(self._whose, call, part.tool_name))
+        return as_text(reply.answer)
 
     async def _approval(self, part: Any) -> Any:
         if part.tool_name in self._always:
@@ -258,6 +282,13 @@ _ASKS = """Asks a person, and returns the answer.
 Ask only what you cannot find out yourself. With options the person chooses one, or answers in own
 words.
 """
+
+
+def _definition(tool: ClientTool) -> ToolDefinition:
+    schema = tool.parameters or {"type": "object", "properties": {}}
+    return ToolDefinition(
+        name=tool.name, description=tool.description, parameters_json_schema=schema
+    )
 
 
 def _without_prompt(entries: list[Message]) -> list[Message]:

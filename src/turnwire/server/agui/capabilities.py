@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.engine import Engine
 
-__all__ = ["CLIENT_TOOLS", "capabilities_of", "takes_client_tools"]
-
-CLIENT_TOOLS = "client_tools"  # the option of agents that can call tools of the front end
+__all__ = ["capabilities_of", "takes_client_tools"]
 
 
 def takes_client_tools(engine: Engine, agent: str) -> bool:

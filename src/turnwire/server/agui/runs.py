@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status
 from turnwire.core.times import iso
@@ -24,7 +25,7 @@ from turnwire.engine.fanout.follow import Place
 from turnwire.engine.fanout.log_pages import pages_of
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PAGE
-from turnwire.server.agui.capabilities import CLIENT_TOOLS, capabilities_of, takes_client_tools
+from turnwire.server.agui.capabilities import capabilities_of, takes_client_tools
 from turnwire.server.agui.events import RunEvents
 from turnwire.server.api.responses import SAFE_HEADERS, json_answer, read_json, word
 from turnwire.server.new_conversation import NewConversation, begin, id_for
@@ -90,7 +91,11 @@ async def run(service: Service, request: Request, who: Who) -> Response:
         ours.raw,
     )
     sent = [each.id for each in said.messages if each.role == "user"]
-    return await _stream(service, request, who, talk, about, place, own=own, said=sent)
+    results = [each.tool_call_id or "" for each in said.messages if each.role == "tool"]
+    writer = AguiWriter(
+        *(about, place), own=own, said=sent, answered=results, blob_url=_blob_url(request)
+    )
+    return await _stream(service, request, who, talk, writer, place)
 
 
 async def connect(service: Service, request: Request, who: Who) -> Response:
@@ -110,7 +115,8 @@ async def connect(service: Service, request: Request, who: Who) -> Response:
         return _nothing(about)
     if place is not None and not await _can_continue(service, talk, place):
         place = None
-    return await _stream(service, request, who, talk, about, place)
+    writer = AguiWriter(about, place, blob_url=_blob_url(request))
+    return await _stream(service, request, who, talk, writer, place)
 
 
 async def messages(service: Service, request: Request, who: Who) -> Response:
@@ -298,18 +304,14 @@ async def _stream(
     request: Request,
     who: Who,
     talk: Talk,
-    about: Run,
+    writer: AguiWriter,
     place: StreamPlace | None,
-    *,
-    own: ReplyReader | None = None,
-    said: list[str] | None = None,
 ) -> Response:
     if place is None:
         head = (await service.engine.open(talk.id)).row.head
         start = Place(max(head - _MOST_ENTRIES, 0))
     else:
         start = Place(await _turn_began_after(service, talk, place.number), place.epoch)
-    writer = AguiWriter(about, place, own=own, said=said or (), blob_url=_blob_url(request))
     events = RunEvents(writer, talk.id, lambda: iso(service.engine.clock.now()))
     return EventStream(service, talk, start, who, events, service.agui, has_retry=False)
 

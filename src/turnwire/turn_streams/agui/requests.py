@@ -85,6 +85,8 @@ class ClientCopy(Struct, frozen=True):
         texts: dict[str, str] = {}
         for each in messages:
             texts[each.id] = each.content if isinstance(each.content, str) else ""
+            if each.role == "tool" and each.tool_call_id:  # the front end may have run the tool
+                texts[f"{each.tool_call_id}:result"] = texts[each.id]
             for call in each.tool_calls:
                 match call:
                     case {"id": str(name), "function": {"arguments": str(arguments)}}:

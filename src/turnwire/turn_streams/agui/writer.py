@@ -70,6 +70,7 @@ class AguiWriter:
         *,
         own: ReplyReader | None = None,
         said: Iterable[str] = (),
+        answered: Iterable[str] = (),
         blob_url: Callable[[str], str] = "/api/blobs/{}".format,
     ) -> None:
         """`place`: what the client has; None: it gets a snapshot of all messages.
@@ -78,6 +79,7 @@ class AguiWriter:
         know its calls.
         `own` finds the turn that ends the run; None: the run ends when nothing is left to do.
         `said`: the ids of messages of people that the client has.
+        `answered`: the tool calls whose results the client has, under ids of its own.
         """
         self.is_over = False
         self.last = 0 if place is None else place.number
@@ -85,6 +87,7 @@ class AguiWriter:
         self._run = run
         self._own = own
         self._said = set(said)
+        self._answered = set(answered)
         self._blob_url = blob_url
         self._after = self.last
         self._builder = MessagesBuilder() if place is None else None  # until the snapshot is sent
@@ -155,6 +158,7 @@ class AguiWriter:
             self.last = self._after = 0
             self._calls.clear()
             self._said.clear()
+            self._answered.clear()
         elif isinstance(frame, f.Frame):
             self._take(frame, out)
         if reply is not None and reply.end is not None:
@@ -495,6 +499,8 @@ class AguiWriter:
     def _result(self, result: p.ToolResult, turn_id: int | None, out: list[e.Event]) -> None:
         name, text = result.tool_use_id, result_text(result)
         self._subagents.returned(name, text if result.is_error else None, out)
+        if self._builder is None and name in self._answered:
+            return
         tag = self._tag(result, out)
         about: dict[str, Any] = {}
         if result.is_error:

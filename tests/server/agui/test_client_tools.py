@@ -1,0 +1,147 @@
+"""Tools of an AG-UI front end: offered to the agent, run by the front end, answered once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.agui.test_runs import body, connected, history, judge, kinds, ran, says
+from tests.server.helpers.http_scenes import play
+from tests.server.helpers.servers import Serving, free_port, process
+from turnwire import AgentTurn, FunctionAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.ports import Agent
+
+Message = dict[str, Any]
+PAINT = {
+    "name": "paint",
+    "description": "Paints the page.",
+    "parameters": {"type": "object", "properties": {"colour": {"type": "string"}}},
+}
+TOOLS: dict[str, Any] = {"tools": [PAINT]}
+
+
+def result(call: str, text: str = "It is blue now.", name: str = "result-1") -> Message:
+    return {"id": name, "role": "tool", "toolCallId": call, "content": text}
+
+
+def calls(events: list[dict[str, Any]]) -> list[str]:
+    return [each["toolCallId"] for each in events if each["type"] == "TOOL_CALL_START"]
+
+
+def steps(events: list[dict[str, Any]]) -> set[str]:
+    return {each["stepName"] for each in events if each["type"] == "STEP_STARTED"}
+
+
+def without_ids(messages: list[Message]) -> list[Message]:
+    return [{name: each[name] for name in each if name != "id"} for each in messages]
+
+
+def test_the_agent_calls_a_tool_of_the_front_end_and_goes_on_with_its_result(
+    tmp_path: Path,
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        new = says("use my browser")
+        first = await ran(http, body(new, **TOOLS))
+        [call] = calls(first)
+        done = {"type": "success", "pendingToolCallIds": [call]}
+        assert first[-1]["outcome"] == done
+        joined = await connected(http)
+        assert joined[-1]["outcome"] == done, "it also waits for a client that joins"
+        before = await judge({"messages": [new], "events": first})
+        assert before["messages"][-1]["toolCalls"][0]["function"] == {
+            "name": "paint",
+            "arguments": '{"colour":"blue"}',
+        }
+        second = await ran(http, body(*before["messages"], result(call), **TOOLS))
+        assert "MESSAGES_SNAPSHOT" not in kinds(second), "the client was in step"
+        assert steps(first) == steps(second) == {"turn-1"}, "it is the same turn"
+        told = await judge(
+            {"messages": [new], "events": first},
+            {"messages": [result(call)], "events": second},
+        )
+        assert "It is blue now." in told["messages"][-1]["content"]
+        assert without_ids(told["messages"]) == without_ids(await history(http))
+        again = await ran(http, body(*told["messages"], result(call, "Red."), **TOOLS))
+        assert again[-1]["outcome"] == {"type": "success"}, "a result that comes twice counts once"
+        assert "Red." not in str(await history(http))
+        third = await ran(http, body(*told["messages"], says("hello", "m-2"), **TOOLS))
+        assert "MESSAGES_SNAPSHOT" not in kinds(third), "the client is still in step"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("answer", [{"error": "No paint."}, {"content": ""}])
+def test_the_result_may_be_an_error_or_empty(answer: dict[str, str], tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("use my browser"), **TOOLS))
+        [call] = calls(first)
+        second = await ran(http, body({**result(call), **answer}, **TOOLS))
+        assert second[-1]["outcome"] == {"type": "success"}
+        [found] = [each for each in await history(http) if each["role"] == "tool"]
+        assert found["content"] == answer.get("error", "")
+
+    play(tmp_path, scene)
+
+
+def test_a_stop_ends_a_turn_that_waits_for_the_front_end(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        await ran(http, body(says("use my browser"), **TOOLS))
+        assert (await http.post("/agui/threads/thread-1/stop")).status_code == 204
+        assert (await connected(http))[-1]["outcome"] == {"type": "cancelled"}
+
+    play(tmp_path, scene)
+
+
+def test_a_call_waits_while_the_server_is_killed_and_started_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        port = free_port()
+        with process(tmp_path, port=port) as server:
+            async with server.http() as http:
+                first = await ran(http, body(says("use my browser, then think"), **TOOLS))
+            [call] = calls(first)
+            server.kill()
+        with process(tmp_path, port=port) as server:
+            async with server.http() as http:
+                joined = await connected(http)
+                assert joined[-1]["outcome"]["pendingToolCallIds"] == [call]
+                second = await ran(http, body(result(call), **TOOLS))
+                assert second[-1]["outcome"] == {"type": "success"}
+                told = await history(http)
+                results = [each for each in told if each["role"] == "tool"]
+                assert [each["content"] for each in results] == ["It is blue now."]
+                assert "REASONING_MESSAGE_START" in kinds(second), "the rest was played too"
+
+    asyncio.run(run())
+
+
+def test_agents_say_whether_they_take_tools_of_the_front_end(tmp_path: Path) -> None:
+    async def able(turn: AgentTurn) -> None:
+        chosen = turn.answer or await turn.use_client_tool("paint", {"colour": "red"})
+        await turn.say(f"The front end says: {chosen}")
+
+    async def plain(turn: AgentTurn) -> None:
+        await turn.say("Hello.")
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        for agent, expected in (("able", True), ("plain", False), ("demo", True)):
+            told = (await http.get(f"/agui/agents/{agent}/capabilities")).json()
+            assert told["tools"]["clientProvided"] is expected
+        refused = await http.post("/agui/agents/plain", json=body(says("hi"), turnwire={}, **TOOLS))
+        assert refused.json()["error"]["code"] == "NOT_SUPPORTED"
+        chosen = {"agent": "able"}
+        first = await ran(http, body(says("go"), turnwire=chosen, **TOOLS))
+        [call] = calls(first)
+        await ran(http, body(result(call, "Painted."), turnwire=chosen, **TOOLS))
+        assert (await history(http))[-1]["content"] == "The front end says: Painted."
+
+    agents: dict[str, Agent] = {
+        "able": FunctionAgent("able", able, client_tools=True),
+        "plain": FunctionAgent("plain", plain),
+        "demo": DemoAgent(delay=0),
+    }
+    play(tmp_path, scene, agents=agents)
