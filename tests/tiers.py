@@ -27,6 +27,7 @@ VOLUME = (
     "server/agui/test_runs.py",
     "server/aisdk/test_chat.py",
     "server/aisdk/test_examples.py",
+    "turn_streams/agui/test_cuts.py",
     "turn_streams/agui/test_packages.py",
     "turn_streams/aisdk/test_packages.py",
     "server/nodes/test_cut_off.py",

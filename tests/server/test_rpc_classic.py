@@ -203,6 +203,39 @@ def test_a_client_connects_again_on_the_same_socket(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
 
 
+def test_a_client_may_connect_without_options(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with page(server) as client:
+            joined = await client.call("connect")
+            assert set(joined) >= {"sessionId", "provider", "status", "capabilities"}
+            client.session_id = joined["sessionId"]
+            await client.ask("hello")
+            await check_truth(server, client)
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
+
+
+def test_a_question_is_asked_again_when_its_client_connects_again(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with page(server) as client:
+            await client.join()
+            running = await client.say("ask")
+            [first] = await client.until(lambda: [*client.calls])
+            await client.call("disconnect")
+            assert await running == {"status": "complete"}, "its stream ends with the connection"
+            client.calls.clear()
+            await client.reload()
+            [again] = await client.until(lambda: [*client.calls])
+            assert again["params"] == first["params"]
+            await client.reply(again, answer(again))
+            await client.until(lambda: client.screen.ends)
+            await client.ask("hello")
+            assert client.screen.ends == ["success", "success"]
+            await check_truth(server, client)
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
+
+
 def test_an_interrupt_is_answered_at_the_end_of_its_turn(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with page(server) as client:
@@ -272,6 +305,41 @@ def test_a_question_and_a_permission_have_the_shapes_of_the_client(tmp_path: Pat
             await running
             assert "not today" in str(client.screen.results)
             await check_truth(server, client)
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
+
+
+def test_rules_that_the_client_sends_back_are_remembered(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with page(server) as client:
+            await client.join()
+            running = await client.say("permission")
+            [call] = await client.until(lambda: [*client.calls])
+            [rule] = call["params"]["permissionSuggestions"]
+            assert rule["rules"][0]["toolName"] == call["params"]["toolName"]
+            await client.reply(call, {"approved": True, "permissionUpdates": [rule]})
+            await running
+            await client.ask("permission")  # ends without another call
+            assert client.calls == []
+            await check_truth(server, client)
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
+
+
+def test_a_client_that_cannot_answer_leaves_the_request_to_others(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with page(server) as client, page(server) as other:
+            await client.join()
+            running = await client.say("ask")
+            [call] = await client.until(lambda: [*client.calls])
+            await client.fail(call, "no such dialog here")
+            other.session_id = client.session_id
+            await other.reload()
+            [same] = await other.until(lambda: [*other.calls])
+            assert client.calls == [], "it is not asked again"
+            await other.reply(same, answer(same))
+            await running
+            await check_truth(server, client, other)
 
     play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
 

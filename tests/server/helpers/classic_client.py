@@ -26,6 +26,11 @@ KINDS = (
 )
 DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 FULL_OPTIONS: Frame = {
+    "provider": None,
+    "sessionId": None,
+    "resumeSessionId": None,
+    "resume": None,
+    "apiKey": None,
     "model": "any-model",
     "systemPrompt": "Be brief.",
     "initialPrompt": None,
@@ -352,6 +357,12 @@ class ClassicClient:
         assert self._socket is not None
         self.calls.remove(call)
         await self._socket.send(json.dumps({"id": call["id"], "result": result}))
+
+    async def fail(self, call: Frame, said: str) -> None:
+        """Answers that this client cannot answer the call."""
+        assert self._socket is not None
+        self.calls.remove(call)
+        await self._socket.send(json.dumps({"id": call["id"], "error": said}))
 
     async def until(self, that: Callable[[], Any]) -> Any:
         """Waits until something is true of what this client has received."""
