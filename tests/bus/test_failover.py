@@ -111,6 +111,21 @@ async def test_an_announcement_is_forgotten_when_it_is_not_repeated(nodes: list[
         await node.bus.close()
 
 
+async def test_an_announcement_on_the_main_bus_is_ignored_because_anyone_may_make_it() -> None:
+    main, stand_in = LocalNetwork(), LocalNetwork()
+    a, b = [await Node(name, main, stand_in).open() for name in "ab"]
+    stranger = LocalBus(main)
+    await stranger.open("stranger", lambda _: None)
+    stranger.broadcast(b"\1b")
+    stranger.send("b", b"\0the last")
+    await until(lambda: bool(b.bus.dropped), lambda: None)
+    a.stand_in.cut_off()
+    a.bus.send("b", b"over the main bus")
+    await until(lambda: b.received == [b"over the main bus"], lambda: None)
+    for bus in (a.bus, b.bus, stranger):
+        await bus.close()
+
+
 async def test_postgres_stands_in_for_a_killed_nats_server(
     nats_server: NatsServer, empty_database: str
 ) -> None:

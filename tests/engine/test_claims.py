@@ -202,6 +202,6 @@ def test_a_released_conversation_can_be_claimed_at_once(path: Path) -> None:
 def test_a_release_that_fails_harms_no_caller(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         await claims.release(await claims.take("talk"))
-        assert await store.owned(owner_name("me")) == ["talk"], "it is given back later"
+        assert [*await store.owned(owner_name("me"))] == ["talk"], "it is given back later"
 
     with_claims(path, test, Unavailable)

@@ -463,7 +463,7 @@ def test_a_conversation_that_another_process_works_on(tmp_path: Path) -> None:
             await client.say("hello", "m-1")
             error = (await client.answer("m-1"))["payload"]
             assert error["code"] == "STORAGE_UNAVAILABLE"
-            assert "elsewhere:1:a runs this conversation" in error["message"]
+            assert "Another server runs this conversation" in error["message"]
             await store.release(claim)
             await client.say("hello", "m-1")
             await client.end_of(1)

@@ -8,7 +8,9 @@ A message may overtake one that went over the other bus, and a broadcast may com
 `SealedBus` belongs on top: it drops repeated messages and overtaken ones.
 
 Each message begins with a byte: 0 for a message, 1 for "this node has lost the main bus", 2 for
-"this node is back on the main bus"; 1 and 2 are followed by the inbox of the node.
+"this node is back on the main bus"; 1 and 2 are followed by the inbox of the node. These two are not
+sealed. They are taken from the stand-in alone: who can write to it has access to the store, where the
+secret of the seals is.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ class FailoverBus:
         try:
             await self._main.open(inbox, self._heard, reconnected=self._call_reconnected)
             await self._stand_in.open(
-                inbox, self._heard, reconnected=self._stand_in_is_connected_again
+                inbox, self._heard_stand_in, reconnected=self._stand_in_is_connected_again
             )
         except BaseException:
             await self.close()
@@ -100,11 +102,14 @@ class FailoverBus:
         await asyncio.gather(self._main.close(), self._stand_in.close())
 
     def _heard(self, message: bytes) -> None:
+        if message[:1] == _DATA and self._receive is not None:
+            deliver(self._receive, message[1:])
+
+    def _heard_stand_in(self, message: bytes) -> None:
         kind = message[:1]
-        if kind == _DATA:
-            if self._receive is not None:
-                deliver(self._receive, message[1:])
-        elif kind in (_LOST, _BACK):
+        if kind not in (_LOST, _BACK):
+            self._heard(message)
+        else:
             inbox = message[1:].decode(errors="replace")
             self._without_main.pop(inbox, None)
             if kind == _LOST and len(self._without_main) < _MOST_NODES:

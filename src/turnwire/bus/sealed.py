@@ -60,10 +60,11 @@ class SealedBus:
         secret: bytes,
         *,
         cluster: str = "main",
-        most_bytes: int = 1024 * 1024,
+        most_bytes: int = 1024 * 1024 + 64 * 1024,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`secret` has at least 16 bytes. `most_bytes` bounds the data of a message.
+        """`secret` has at least 16 bytes. `most_bytes` bounds the data of a message: by default a
+        frame of a client of the largest size, and what is sent with it to its owner.
 
         `seconds` is the clock that limits the log messages.
         """

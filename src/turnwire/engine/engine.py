@@ -359,7 +359,7 @@ class Engine:
         row = await self.store.conversation(conversation_id)
         owner = inbox_of(row.owner) if row is not None else None
         if self.cluster is not None and owner is not None and owner != self.cluster.mailbox.inbox:
-            # A node that does not answer loses the conversation with its lease.
+            # A node that does not answer reads it from the store when it renews its lease.
             with suppress(NotOwner, OwnerSilent):
                 await self.cluster.end(owner, conversation_id, reason)
 

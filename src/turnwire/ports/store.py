@@ -71,8 +71,8 @@ class Store(Protocol):
     async def versions(self, conversation_ids: Sequence[str]) -> dict[str, int]:
         """Returns a number for each of these conversations that exists, in one query.
 
-        It changes with the state of the conversation, and with its owner. Compare it only with
-        numbers that this process has got.
+        It changes with the state of the conversation, with its owner, and when it is archived or
+        restored. Compare it only with numbers that this process has got.
         """
 
     async def conversations(
@@ -175,8 +175,11 @@ class Store(Protocol):
         owner first. Raises Refused (CONVERSATION_NOT_FOUND) if the conversation does not exist.
         """
 
-    async def owned(self, owner: str) -> list[str]:
-        """Returns the conversations that this owner has claimed, and neither released nor lost."""
+    async def owned(self, owner: str) -> dict[str, bool]:
+        """Returns the conversations that this owner has claimed, and neither released nor lost.
+
+        The value says whether the conversation is archived.
+        """
 
     async def release(self, claim: Claim) -> None:
         """Releases a claim, so that the next owner need not wait."""

@@ -58,7 +58,9 @@ class Channels:
         """Returns all channels."""
         return list(self._channels.values())
 
-    def follow_remote(self, channel: Channel, is_ours: Callable[[], bool]) -> None:
+    def follow_remote(
+        self, channel: Channel, is_ours: Callable[[], bool], *, is_archived: bool
+    ) -> None:
         """Replays what other processes write, while this process does not run the conversation."""
         name = channel.state.conversation_id
         if name not in self._remote:
@@ -68,6 +70,7 @@ class Channels:
                 clock=self._clock,
                 is_ours=is_ours,
                 attach=self._attach,
+                is_archived=is_archived,
             )
             if self._timer is None:
                 self._timer = self._clock.call_after(self._recheck, self._due)

@@ -162,7 +162,8 @@ class Following:
         actor = self._ownership.alive.get(name)
         if actor is not None and not channel.is_followed:
             actor.post(i.Came(at=self._clock.now()))
-        self._channels.follow_remote(channel, partial(self._ownership.is_ours, name))
+        is_ours = partial(self._ownership.is_ours, name)
+        self._channels.follow_remote(channel, is_ours, is_archived=row.archived)
         return channel
 
     async def _read(self, conversation_id: str) -> ConversationRow:

@@ -66,8 +66,13 @@ class RemoteFollow:
         clock: Clock,
         is_ours: Callable[[], bool],
         attach: Callable[[Channel, ConversationRow], bool],
+        is_archived: bool,
     ) -> None:
-        """`attach` asks the owner of a row to send what happens. Returns whether it has one."""
+        """`attach` asks the owner of a row to send what happens. Returns whether it has one.
+
+        `is_archived`: the conversation was archived already when it was followed.
+        """
+        self._was_archived = is_archived
         self._channel = channel
         self._store = store
         self._clock = clock
@@ -117,6 +122,8 @@ class RemoteFollow:
         row = await self._store.conversation(channel.state.conversation_id)
         if row is None:
             channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
+        elif row.archived and not self._was_archived:  # another node has told its followers
+            channel.finish(partial(Refused, "CONVERSATION_CLOSED"))
         elif not self.is_needed or self._attach(channel, row):
             self._read_at = None
         elif (channel.is_stale or row.state != channel.state) and not await catch_up(

@@ -30,6 +30,7 @@ _AGAIN = 1_000  # milliseconds until a request without an answer is sent again
 _SILENT = 3_000  # milliseconds without a sign of the owner, until it counts as unreachable
 _STILL_SILENT = 500  # the same for an owner that did not answer just before
 _CHECK = 100  # milliseconds between two checks whether the process of the owner has died
+_ENVELOPE = 1_024  # bytes of a forwarded command besides its input
 _REMEMBERED = 4_096  # requests whose answer may be asked for again
 
 
@@ -120,6 +121,13 @@ class Forwarding:
         Raises Refused, NotOwner, OwnerSilent.
         """
         kind, data = m.pack_input(asked)
+        most = self._mailbox.most_bytes - _ENVELOPE
+        if len(data) > most:
+            said = (
+                f"This command has {len(data):,} bytes, and servers pass on at most {most:,}."
+                " Upload large content first, and send its id."
+            )
+            raise Refused("PAYLOAD_TOO_LARGE", said)
         request = self._new_id()
         message = m.Ask(self._mailbox.inbox, request, conversation_id, kind, data, body)
         patience = _STILL_SILENT if was_silent else _SILENT

@@ -28,6 +28,11 @@ class Mailbox:
         self._topics: dict[str, Callable[[Any], None]] = {}
         self._claimed: set[str] = set()  # to be told to the others
 
+    @property
+    def most_bytes(self) -> int:
+        """Maximum size of an encoded message."""
+        return self._bus.most_bytes
+
     async def open(self, reconnected: Callable[[], None]) -> None:
         """Begins to receive. `reconnected` is called when messages may have been lost."""
         await self._bus.open(self.inbox, self._receive, reconnected=reconnected)

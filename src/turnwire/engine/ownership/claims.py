@@ -85,7 +85,7 @@ class Claims:
         """Raises Owned until an expired lease has stayed unrenewed for half a lease.
 
         A lease also expires when the clock is set ahead or the machine sleeps. A live node renews
-        it within a third of a lease. Returns the owner that has left the conversation, if one has.
+        it within a quarter of a lease. Returns the owner that has left the conversation, if one has.
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)

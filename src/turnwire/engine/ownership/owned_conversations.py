@@ -382,13 +382,21 @@ class OwnedConversations:
             return await self._begin_again(ours)
         else:  # another call has noticed it, too
             return []
-        owned = {*await self._store.owned(self._node.owner)}
+        owned = await self._store.owned(self._node.owner)
         lost = [actor for actor in ours if actor.row.conversation_id not in owned]
         lost = self._lose(lost)
+        for actor in ours:  # another node has archived it, and its message may be lost
+            if owned.get(actor.row.conversation_id) and not actor.row.archived:
+                self._background.run(self._end_archived(actor))
         known = self.alive.keys() | self._doors.keys()
-        for name in owned - known - {actor.row.conversation_id for actor in ours}:
+        for name in owned.keys() - known - {actor.row.conversation_id for actor in ours}:
             self._background.run(self._give_back(name))
         return lost
+
+    async def _end_archived(self, actor: Actor) -> None:
+        async with self._door(actor.row.conversation_id):
+            if self.alive.get(actor.row.conversation_id) is actor and not actor.dead:
+                await actor.stop("archived")
 
     def _lose(self, actors: Sequence[Actor]) -> list[Actor]:
         """Drops actors whose claim another process has taken. Returns those that still lived."""

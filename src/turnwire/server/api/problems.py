@@ -74,9 +74,8 @@ def refusal_of(error: TurnwireError) -> Refused:
     if isinstance(error, Refused):
         return error
     if isinstance(error, Owned):
-        owner = error.data.get("owner", "another process")
-        said = f"{owner} runs this conversation. Send it to that process, or wait until it ends."
-        return Refused("STORAGE_UNAVAILABLE", said)
+        said = "Another server runs this conversation, and cannot be reached from here. Try again."
+        return Refused("STORAGE_UNAVAILABLE", said)  # who that is concerns operators alone
     if isinstance(error, StorageUnavailable) and error.is_for_operators:
         return Refused("STORAGE_UNAVAILABLE")  # the log of the server has the details
     code = error.code if error.code in ERRORS else "INTERNAL_ERROR"

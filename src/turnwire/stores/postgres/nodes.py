@@ -92,13 +92,14 @@ async def find_nodes(db: DatabaseConnection, clock: int | None) -> list[NodeRow]
     return [node_of(readable(row)) for row in rows]
 
 
-async def find_owned(db: DatabaseConnection, owner: str) -> list[str]:
-    """Returns the conversations that an owner has claimed."""
+async def find_owned(db: DatabaseConnection, owner: str) -> dict[str, bool]:
+    """Returns the conversations that an owner has claimed, and whether each is archived."""
     rows = await db.fetch(
-        "SELECT conversation_id FROM conversations WHERE owner = $1 ORDER BY conversation_id",
+        "SELECT conversation_id, archived FROM conversations"
+        " WHERE owner = $1 ORDER BY conversation_id",
         stored_text(owner),
     )
-    return [readable(row)[0] for row in rows]
+    return dict(readable(row) for row in rows)
 
 
 # Finds each owner once, by the index, and then the conversations of those that have died.

@@ -85,13 +85,13 @@ async def find_conversation(
 async def find_versions(
     db: DatabaseConnection, conversation_ids: Sequence[str]
 ) -> tuple[dict[str, int], str | None]:
-    """Returns a number for each conversation that exists; it changes with state and owner.
+    """Returns a number for each conversation that exists; it changes with its row.
 
     Also returns the epoch of the log, or None if no conversation exists.
     """
     named = {stored_text(name): name for name in conversation_ids}
     found = await db.fetch(
-        "SELECT conversation_id, fence, version, owner,"
+        "SELECT conversation_id, fence, version, owner, archived,"
         " (SELECT value FROM meta WHERE name = 'epoch')"
         " FROM conversations WHERE conversation_id = ANY ($1::text[])",
         list(named),

@@ -343,7 +343,7 @@ class PostgresStore:
         )
         self._shared.versions.forget(stored_text(claim.conversation_id))
 
-    async def owned(self, owner: str) -> list[str]:
+    async def owned(self, owner: str) -> dict[str, bool]:
         return await self._reader.read(lambda db: nodes.find_owned(db, owner))
 
     async def join(self, node: NodeRow, *, now: int, lease: int) -> None:

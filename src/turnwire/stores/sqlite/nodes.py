@@ -76,13 +76,14 @@ def find_nodes(db: apsw.Connection) -> list[NodeRow]:
     return [node_of(row) for row in found]
 
 
-def find_owned(db: apsw.Connection, owner: str) -> list[str]:
-    """Returns the conversations that an owner has claimed."""
+def find_owned(db: apsw.Connection, owner: str) -> dict[str, bool]:
+    """Returns the conversations that an owner has claimed, and whether each is archived."""
     found: list[Any] = db.execute(
-        "SELECT conversation_id FROM conversations WHERE owner = ? ORDER BY conversation_id",
+        "SELECT conversation_id, archived FROM conversations"
+        " WHERE owner = ? ORDER BY conversation_id",
         (clean(owner),),
     ).fetchall()
-    return [conversation_id for (conversation_id,) in found]
+    return {conversation_id: bool(archived) for conversation_id, archived in found}
 
 
 # Finds each owner once, by the index, and then the conversations of those that have died.

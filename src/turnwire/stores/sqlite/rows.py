@@ -89,10 +89,10 @@ _CONVERSATIONS = packed(
 
 
 def find_versions(db: apsw.Connection, conversation_ids: Sequence[str]) -> dict[str, int]:
-    """Returns a number for each conversation that exists; it changes with state and owner."""
+    """Returns a number for each conversation that exists; it changes with its row."""
     named = {clean(name): name for name in conversation_ids}
     found: list[Any] = db.execute(
-        "SELECT c.conversation_id, c.fence, c.owner, c.state_json"
+        "SELECT c.conversation_id, c.fence, c.owner, c.archived, c.state_json"
         " FROM json_each(?) AS named CROSS JOIN conversations AS c"
         " ON c.conversation_id = named.value",
         (json_text(list(named)),),

@@ -223,7 +223,7 @@ class SqliteStore:
     async def release(self, claim: Claim) -> None:
         await self._writer.call(lambda db: changes.release_claim(db, claim), must=True)
 
-    async def owned(self, owner: str) -> list[str]:
+    async def owned(self, owner: str) -> dict[str, bool]:
         return await self._reader.read(lambda db: nodes.find_owned(db, owner))
 
     async def join(self, node: NodeRow, *, now: int, lease: int) -> None:
