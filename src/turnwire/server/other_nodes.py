@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from typing import TYPE_CHECKING
 
 from turnwire.bus.failover import FailoverBus
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OtherNodes", "bus_of"]
 
+_RECENT_SECONDS = 30.0  # longer than a bus needs to notice that it is lost
+_MOST_RECENT = 1_000
 _CUT, _REVOKED, _SIGNED_OUT = "cut", "revoked", "signed_out"
 
 
@@ -38,8 +42,11 @@ class OtherNodes:
 
     def __init__(self, service: Service) -> None:
         cluster = service.engine.cluster
+        self._recent: deque[tuple[float, str, str]] = deque(maxlen=_MOST_RECENT)
         self._mailbox = None if cluster is None else cluster.mailbox
-        if self._mailbox is not None:
+        if cluster is not None and self._mailbox is not None:
+            cluster.when_missed(service.authenticate_again)
+            cluster.when_missed(self._tell_again)
             self._mailbox.on(_CUT, service.cut_here)
             self._mailbox.on(_REVOKED, service.revoked_elsewhere)
             self._mailbox.on(_SIGNED_OUT, service.sign_out_here)
@@ -58,4 +65,12 @@ class OtherNodes:
 
     def _tell(self, topic: str, what: str) -> None:
         if self._mailbox is not None:
+            self._recent.append((asyncio.get_running_loop().time(), topic, what))
             self._mailbox.announce(topic, what)
+
+    def _tell_again(self) -> None:
+        """Repeats what was told just before the bus was lost: it may not have arrived."""
+        old = asyncio.get_running_loop().time() - _RECENT_SECONDS
+        for at, topic, what in self._recent:
+            if at > old and self._mailbox is not None:
+                self._mailbox.announce(topic, what)

@@ -309,6 +309,10 @@ class Service:
             self.keys.void_tickets(user), "the tickets of a user cannot be deleted"
         )
 
+    def authenticate_again(self) -> None:
+        """Has the application's users connect again: a sign-out on another node may be missed."""
+        self.hub.close_all(4000, None, lambda each: each.who.is_of_application)
+
     def write_down(
         self, action: str, who: Who, conversation_id: str | None = None, **data: Any
     ) -> None:

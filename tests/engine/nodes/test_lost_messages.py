@@ -49,7 +49,7 @@ def test_the_owner_ends_a_conversation_that_was_archived_while_the_bus_was_gone(
                 end = await watcher.until(f.AssistantComplete)
                 assert end.payload.interrupted
             async with asyncio.timeout(PATIENCE):
-                while talk.id in two.a.alive:
+                while talk.id in two.a.alive:  # noqa: ASYNC110  # nothing tells a test
                     await asyncio.sleep(0.01)
             row = await two.a.store.conversation(talk.id)
             assert row is not None

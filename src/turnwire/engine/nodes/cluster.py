@@ -72,11 +72,12 @@ class Cluster:
         )
         self._changed: dict[str, str | None] = {}  # conversations of this node, with their users
         self._tidying: Timer | None = None
+        self._missed: list[Callable[[], None]] = []
         self.mailbox.handle((m.Claimed, self._claimed), (m.Changed, self._heard_of_changes))
 
     async def open(self) -> None:
         """Joins the other nodes."""
-        await self.mailbox.open(self._attachments.check)
+        await self.mailbox.open(self._may_have_missed)
         self._tidying = self._clock.call_after(_TIDY, self._tidy)
 
     async def close(self) -> None:
@@ -87,6 +88,15 @@ class Cluster:
         self._attachments.close()
         self._tell_changes()
         await self.mailbox.close()
+
+    def when_missed(self, call: Callable[[], None]) -> None:
+        """Sets a function that is called when messages of other nodes may have been missed."""
+        self._missed.append(call)
+
+    def _may_have_missed(self) -> None:
+        self._attachments.check()
+        for call in self._missed:
+            call()
 
     def _tidy(self) -> None:
         self._relays.drop_silent()

@@ -58,6 +58,11 @@ class Who(Struct, frozen=True):
         return self.user is None
 
     @property
+    def is_of_application(self) -> bool:
+        """Whether the application has authenticated the user. The store has no token of it."""
+        return ":" in self.token_id
+
+    @property
     def client_id(self) -> str:
         """Returns an id that is the same for all connections of a token, and reveals nothing."""
         return digest_of(f"{self.name}\n{self.token_id}").hex()[:16]

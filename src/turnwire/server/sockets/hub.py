@@ -191,10 +191,8 @@ class Hub:
 
     async def _look_for_revoked(self) -> None:
         """Closes the connections of tokens that are void. Another process may have revoked them."""
-        held = {each.who.token_id for each in self._connections}
-        held = {
-            token_id for token_id in held if ":" not in token_id
-        }  # not those of the application's users
+        people = [each.who for each in self._connections]
+        held = {who.token_id for who in people if not who.is_of_application}
         if not held:
             return
         void = held - await self._keys.good_tokens()
