@@ -68,3 +68,20 @@ def test_processes_are_listed_with_their_load_and_lease(start: Start, home: Path
 
     home.mkdir()
     asyncio.run(scene())
+
+
+def test_processes_with_different_buses_are_named(start: Start, home: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(home / "turnwire.db", agent=DemoAgent(delay=0)) as engine:
+            for name, bus in [("one", "nats://bus:4222"), ("two", "store")]:
+                row = NodeRow(name, name, name, [], {"bus": bus}, "2026-01-01T12:00:00.000Z")
+                await engine.store.join(row, now=engine.clock.now(), lease=60_000)
+            await asyncio.to_thread(check)
+
+    def check() -> None:
+        listed = start("nodes", env={"TURNWIRE_DATA_DIR": str(home)})
+        assert "bus nats://bus:4222, version unknown" in listed.stdout.decode()
+        assert "different buses (nats://bus:4222, store)" in listed.stderr.decode()
+
+    home.mkdir()
+    asyncio.run(scene())

@@ -89,12 +89,14 @@ class Engine:
         settings: EngineSettings | None = None,
         clock: Clock | None = None,
         bus: Bus | None = None,
+        bus_name: str | None = None,
         protocols: Sequence[WireProtocol] = (),
         new_id: Callable[[], str] | None = None,
         changed: Callable[[str, str | None], None] | None = None,
         load: Callable[[], dict[str, int]] | None = None,
     ) -> None:
-        """`bus` reaches the other nodes that share the store. `protocols`: besides v2, those that
+        """`bus` reaches the other nodes that share the store. `bus_name` is shown to operators: nodes
+        with different names are warned that they do not hear each other. `protocols`: besides v2, those that
         followers may use. `changed` is called with the id and the user of each conversation that
         has changed, also on another node. `load` returns more numbers for the load of this node.
         """
@@ -127,6 +129,7 @@ class Engine:
             inbox=inbox,
             agents=self._agents.available,
             load=self._load,
+            bus=bus_name,
         )
         self._ownership = OwnedConversations(
             store,
@@ -195,6 +198,7 @@ class Engine:
         if self.cluster is not None:
             await self.cluster.open()
         await self._node.forget_the_dead()
+        self._background.run(self._node.warn_of_others())
         with suppress(StorageUnavailable):  # then it joins later
             await self._ownership.join()
         self._background.run(self._connections.forget_the_dead())

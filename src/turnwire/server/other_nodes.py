@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
+from turnwire.bus.address import BusAddress
 from turnwire.bus.failover import FailoverBus
 from turnwire.bus.open_bus import open_bus
 from turnwire.bus.sealed import SealedBus
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from turnwire.server.service import Service
     from turnwire.settings import Settings
 
-__all__ = ["OtherNodes", "bus_of"]
+__all__ = ["OtherNodes", "bus_name", "bus_of"]
 
 _RECENT_SECONDS = 30.0  # longer than a bus needs to notice that it is lost
 _MOST_RECENT = 1_000
@@ -35,6 +36,13 @@ async def bus_of(settings: Settings, store: Store) -> Bus | None:
     if settings.bus:
         bus = FailoverBus(open_bus(settings.bus), bus)
     return SealedBus(bus, await store.shared_secret())
+
+
+def bus_name(settings: Settings) -> str:
+    """Returns how the messages of this server travel, without a password."""
+    if settings.bus and settings.bus != "off":
+        return BusAddress(settings.bus, (settings.bus.partition("://")[0],)).shown
+    return settings.bus or ("store" if settings.store else "sockets")
 
 
 class OtherNodes:

@@ -43,7 +43,7 @@ from turnwire.server.access.public import Public
 from turnwire.server.access.shares import Shares
 from turnwire.server.api.changes import News
 from turnwire.server.api.problems import refusal_of
-from turnwire.server.other_nodes import OtherNodes, bus_of
+from turnwire.server.other_nodes import OtherNodes, bus_name, bus_of
 from turnwire.server.sockets.backlog import Backlog
 from turnwire.server.sockets.hub import Hub
 from turnwire.server.tcp.watchdog import Watchdog
@@ -83,6 +83,7 @@ class Service:
             settings=_engine_settings(settings, self.roots),
             clock=clock,
             bus=bus,
+            bus_name=bus_name(settings),
             protocols=[self.rpc, self.rpc_classic, self.aisdk, self.agui],
             changed=self.news.tell,
             load=lambda: {"sockets": len(self.hub)},

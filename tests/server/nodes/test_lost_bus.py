@@ -59,3 +59,26 @@ def test_the_server_of_the_bus_is_killed_and_started_again(
         asyncio.run(scene(server))
     finally:
         server.stop()
+
+
+def test_servers_with_different_buses_are_warned_and_a_password_is_not_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene(server: BusServer) -> None:
+        url = server.url.replace("://", "://me:secret@")
+        async with serving(tmp_path) as one, serving(tmp_path, bus=url):
+            nodes = await one.service.store.nodes()
+            assert {node.versions["bus"] for node in nodes} == {
+                "sockets",
+                server.url.replace("://", "://me:***@"),
+            }
+            async with asyncio.timeout(PATIENCE):
+                while "uses another bus (sockets)" not in caplog.text:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        assert "secret" not in caplog.text
+
+    server = NatsServer()
+    try:
+        asyncio.run(scene(server))
+    finally:
+        server.stop()

@@ -70,6 +70,7 @@ def facts(node: NodeRow) -> dict[str, Any]:
         "sockets": load.get("sockets", 0),
         "lag_ms": load.get("lag_ms", 0),
         "store_ms": load.get("store_ms", 0),
+        "bus": node.versions.get("bus"),  # nodes with different ones do not hear each other
         "agents": node.agents,
         "versions": node.versions,
         "inbox": node.inbox,
@@ -107,4 +108,10 @@ def _print(nodes: list[dict[str, Any]]) -> None:
         )
         version = node["versions"].get("turnwire", "unknown")
         where = f"process {node['pid']} on {node['host']}, " if node["host"] else ""
-        page.line(left, f"{where}version {version}, {ago(node['started_at'])}")
+        bus = f"bus {plain(node['bus'])}, " if node["bus"] else ""
+        page.line(left, f"{where}{bus}version {version}, {ago(node['started_at'])}")
+    buses = {node["bus"] for node in nodes if node["bus"] and node["state"] != "ended"}
+    if len(buses) > 1:
+        named = ", ".join(sorted(map(plain, buses)))
+        said = f"These processes use different buses ({named}), so they do not hear each other."
+        click.secho(f"{said} Start all of them with the same --bus.", fg="yellow", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -13,6 +14,8 @@ from turnwire.ports import Clock, NodeRow, StorageUnavailable, Store
 from turnwire.version import __version__
 
 __all__ = ["Node"]
+
+_log = logging.getLogger("turnwire")
 
 _FORGOTTEN_AFTER = 3_600_000  # milliseconds after the end of the lease of a node elsewhere
 
@@ -34,8 +37,12 @@ class Node:
         inbox: str,
         agents: Callable[[], list[str]],
         load: Callable[[], dict[str, int]],
+        bus: str | None = None,
     ) -> None:
-        """`lease`: milliseconds. `name`: None means the name of the machine."""
+        """`lease`: milliseconds. `name`: None means the name of the machine.
+
+        `bus`: how its messages travel; nodes with another one do not hear it.
+        """
         self.lease = lease
         self.inbox = inbox
         self.owner = owner_name(inbox)
@@ -45,6 +52,9 @@ class Node:
         self.name = name or host_name()
         self._agents = agents
         self._load = load
+        self._versions = {"turnwire": __version__, "state": str(STATE_LEVEL)}
+        if bus is not None:
+            self._versions["bus"] = bus
         self._incarnation = 1
 
     async def join(self) -> None:
@@ -55,7 +65,7 @@ class Node:
             self.name,
             self.inbox,
             self._agents(),
-            {"turnwire": __version__, "state": str(STATE_LEVEL)},
+            self._versions,
             iso(now),
             load=self._load(),
         )
@@ -82,6 +92,21 @@ class Node:
         """Removes this process from the nodes of the store."""
         if self.has_joined:
             await self._remove(self.owner)
+
+    async def warn_of_others(self) -> None:
+        """Logs which live nodes have another bus."""
+        with suppress(StorageUnavailable):
+            for node in await self._store.nodes():
+                is_alive = node.lease_until > self._clock.now() and not has_died(node.owner)
+                if not is_alive or node.inbox == self.inbox:
+                    continue
+                bus, own = node.versions.get("bus"), self._versions.get("bus")
+                if bus is not None and own is not None and bus != own:
+                    _log.warning(
+                        "The node %r uses another bus (%s) than this one (%s), so they do not hear"
+                        " each other. Start all nodes with the same --bus.",
+                        *(node.node, bus, own),
+                    )
 
     async def forget_the_dead(self) -> None:
         """Removes nodes whose process has died, and those that have been silent for long."""
