@@ -194,3 +194,12 @@ def test_an_invalid_boolean_is_refused_with_the_valid_words(
     monkeypatch.setenv("TURNWIRE_PROTOCOL_V2", "maybe")
     with pytest.raises(BadSetting, match="it has to be true or false"):
         read_settings(None)
+
+
+def test_a_password_of_the_bus_is_refused_on_the_command_line() -> None:
+    for secret in ("nats://me:secret@bus:4222", "nats://token@bus", "redis://bus?password=x"):
+        with pytest.raises(BadSetting, match="TURNWIRE_BUS") as refused:
+            read_settings({"bus": secret}, environ={})
+        assert "secret" not in str(refused.value)
+    for other in ("off", "nats://bus:4222", "postgresql://me@db/turnwire"):
+        assert read_settings({"bus": other}, environ={})[0].bus == other

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
+from turnwire.bus.address import BusAddress
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent
 from turnwire.stores.address import Address, is_database, shown
@@ -225,6 +226,8 @@ def read_settings(
         told.append(Sourced(name, shown_value(name, chosen[name]), source))
     if flags is not None and flags.get("store"):
         check_flag(flags["store"])
+    if flags is not None and flags.get("bus"):
+        _check_bus_flag(flags["bus"])
     return Settings(**chosen), told
 
 
@@ -240,6 +243,16 @@ def check_flag(store: str) -> None:
             "a password in --store is visible to every user of this machine, in the process list."
             " Leave it out, and give it in PGPASSWORD, in ~/.pgpass, or with the whole address in"
             " TURNWIRE_STORE or turnwire.toml."
+        )
+
+
+def _check_bus_flag(bus: str) -> None:
+    """Raises BadSetting if the value of --bus has a password or a token."""
+    scheme, is_address, _ = bus.partition("://")
+    if is_address and BusAddress(bus, (scheme,)).has_secret:
+        raise BadSetting(
+            "a password in --bus is visible to every user of this machine, in the process list."
+            " Give the whole address in TURNWIRE_BUS or turnwire.toml."
         )
 
 

@@ -47,6 +47,11 @@ class BusAddress:
         secrets |= {form(secret) for secret in secrets for form in (unquote, quote)}
         self._secrets = sorted(secrets - {""}, key=len, reverse=True)
 
+    @property
+    def has_secret(self) -> bool:
+        """Whether the address has a password or a token."""
+        return bool(self._secrets)
+
     def without_secrets(self, text: str) -> str:
         """Returns the text of an error without the password."""
         for secret in self._secrets:
