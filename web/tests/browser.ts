@@ -162,6 +162,20 @@ export async function say(page: Page, words: string): Promise<void> {
 /** Returns the messages of people. Poll it: hidden rows may be missing until the list has settled. */
 export const saidOn = (page: Page) => (): Promise<string[]> => page.locator(".row.said").allInnerTexts();
 
+/** Returns the button of a menu in which one value is chosen. */
+export const menuOf = (page: Page, label: string): Locator =>
+  page.getByRole("button", { name: new RegExp(`^${label}: `) });
+
+/** Chooses a value in a menu. */
+export async function choose(page: Page, label: string, value: string): Promise<void> {
+  await menuOf(page, label).click();
+  await page.getByRole("menu").locator(`[data-value="${value}"]`).click();
+}
+
+/** Returns the chosen value of a menu. */
+export const chosenOf = (page: Page, label: string) => (): Promise<string | null> =>
+  menuOf(page, label).getAttribute("data-value");
+
 /** Waits until the conversation shows this state. */
 export async function state(page: Page, words: string): Promise<void> {
   await page.locator(".state-words", { hasText: new RegExp(`^${words}$`) }).waitFor();

@@ -1,6 +1,6 @@
 // The first five minutes with the real Claude Code; only its model follows a script.
 import type { Page } from "playwright-core";
-import { Person, pressIn, say, state } from "./browser";
+import { choose, chosenOf, Person, pressIn, say, state } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
 
@@ -81,10 +81,10 @@ test("Claude writes, runs a command, asks, survives a kill, and receives an imag
   await layers.getByRole("region", { name: "Frame" }).getByText("assistant.tool_call").waitFor();
   await page.keyboard.press("Escape");
 
-  await page.getByLabel("Model").selectOption("haiku");
-  await page.getByLabel("Permissions").selectOption("plan");
-  await expect.poll(() => second.getByLabel("Model").inputValue()).toBe("haiku");
-  await expect.poll(() => second.getByLabel("Permissions").inputValue()).toBe("plan");
+  await choose(page, "Model", "haiku");
+  await choose(page, "Permissions", "plan");
+  await expect.poll(chosenOf(second, "Model")).toBe("haiku");
+  await expect.poll(chosenOf(second, "Permissions")).toBe("plan");
   await paste(page);
   await page.locator(".attached li:not(.loading) img").waitFor();
   await say(page, "What is this?");

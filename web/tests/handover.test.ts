@@ -1,5 +1,6 @@
 // Another agent takes a conversation over on the page.
 
+import { choose, chosenOf } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
 
@@ -16,11 +17,11 @@ test("the agent is chosen in the header, and the messages say who spoke", async 
   await field.fill("hello");
   await field.press("Enter");
   await page.locator(".row.text").first().waitFor();
-  const agents = page.getByLabel("Agent that speaks");
-  await expect.poll(() => agents.inputValue()).toBe("demo");
-  await agents.selectOption("replay");
+  const agent = chosenOf(page, "Agent that speaks");
+  await expect.poll(agent).toBe("demo");
+  await choose(page, "Agent that speaks", "replay");
   await page.getByText("replay speaks from here on. It knows what was said before.").waitFor();
-  await expect.poll(() => agents.inputValue()).toBe("replay");
+  await expect.poll(agent).toBe("replay");
   await field.fill("and you?");
   await field.press("Enter");
   await page.getByText("The answer is 42.").waitFor();

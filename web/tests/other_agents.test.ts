@@ -14,7 +14,7 @@ async function look(page: Page, name: string): Promise<void> {
 
 /** Chooses an agent for a new conversation, and sends its first message. */
 async function begin(page: Page, agent: string, words: string): Promise<void> {
-  await page.getByLabel("Agent").selectOption(agent);
+  await page.getByRole("radio", { name: agent }).check();
   await page.getByLabel("What do you want to say?").fill(words);
   await page.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/c\//);
@@ -24,7 +24,7 @@ test("Codex plans, runs a command, changes a file and asks, each in its own card
   const person = await Person.enter(here.browser, here.server);
   const { page } = person;
   await page.goto(`${here.server.url}/new`);
-  const about = page.locator(".about-agent");
+  const about = page.locator(".agent-card.chosen .about-agent");
   await about.getByText("Codex, the coding agent of OpenAI.").waitFor();
   expect(await about.innerText()).toContain("It runs commands on the server's machine, sees pictures");
   await look(page, "codex-new");

@@ -1,5 +1,6 @@
 // The permission mode of an agent.
 
+import { choose, chosenOf } from "./browser";
 import { stage } from "./scene";
 import { ROOT, Server } from "./server";
 
@@ -22,35 +23,35 @@ test("the mode without permission requests must be confirmed first", async ({ pe
   const told = async () =>
     (await here.server.ask<Told>("GET", `/api/conversations/${id}`)).status.permission_mode;
   await page.goto(`${here.server.url}/c/${id}`);
-  const modes = page.getByLabel("Permissions");
-  await modes.selectOption("bypassPermissions");
+  const mode = chosenOf(page, "Permissions");
+  await choose(page, "Permissions", "bypassPermissions");
   const asked = page.getByRole("dialog", { name: "Allow everything without asking?" });
   await asked.getByText("It can run every command, change and delete every file").waitFor();
   await asked.getByRole("button", { name: "Cancel" }).click();
   await asked.waitFor({ state: "detached" });
-  await expect.poll(() => modes.inputValue()).toBe("default");
-  await modes.selectOption("plan"); // needs no confirmation
+  await expect.poll(mode).toBe("default");
+  await choose(page, "Permissions", "plan"); // needs no confirmation
   await expect.poll(told).toBe("plan");
-  await modes.selectOption("bypassPermissions");
+  await choose(page, "Permissions", "bypassPermissions");
   await page.keyboard.press("Enter"); // the focus is on a button that closes the dialog
   await asked.waitFor({ state: "detached" });
   expect(await told()).toBe("plan");
-  await modes.selectOption("bypassPermissions");
+  await choose(page, "Permissions", "bypassPermissions");
   await asked.getByRole("button", { name: "Allow everything" }).click();
   await expect.poll(told).toBe("bypassPermissions");
-  await expect.poll(() => modes.inputValue()).toBe("bypassPermissions");
+  await expect.poll(mode).toBe("bypassPermissions");
 });
 
 test("a new conversation asks for the same confirmation", async ({ person, expect }) => {
   const { page } = person;
   await page.goto(`${here.server.url}/new`);
-  const modes = page.getByLabel("Permissions");
-  await modes.selectOption("bypassPermissions");
+  const mode = chosenOf(page, "Permissions");
+  await choose(page, "Permissions", "bypassPermissions");
   const asked = page.getByRole("dialog", { name: "Allow everything without asking?" });
   await asked.getByRole("button", { name: "Cancel" }).click();
   await asked.waitFor({ state: "detached" });
-  expect(await modes.inputValue()).toBe("");
-  await modes.selectOption("bypassPermissions");
+  expect(await mode()).toBe("");
+  await choose(page, "Permissions", "bypassPermissions");
   await asked.getByRole("button", { name: "Allow everything" }).click();
-  await expect.poll(() => modes.inputValue()).toBe("bypassPermissions");
+  await expect.poll(mode).toBe("bypassPermissions");
 });

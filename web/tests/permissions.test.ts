@@ -99,7 +99,7 @@ test('the rule behind "Always" is shown, and the agent does not ask again', asyn
   const { page } = person;
   await person.quick("delete something");
   const always = page.getByRole("button", { name: "Always" });
-  const rule = page.getByText("Command: rm -r build · in this conversation, while its agent runs");
+  const rule = page.getByText("Command “rm -r build” · in this conversation, while its agent runs");
   await rule.waitFor();
   const about = await always.getAttribute("aria-describedby");
   expect(await page.locator(`[id="${about}"]`, { has: rule }).count()).toBe(1);

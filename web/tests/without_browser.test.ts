@@ -461,7 +461,7 @@ test("suggested rules are described in words", () => {
     en,
   );
   expect(said.slice(0, 3)).toEqual([
-    "Command: rm -r build, every use of Read · in this conversation, while its agent runs",
+    "Command “rm -r build”, every use of Read · in this conversation, while its agent runs",
     "everything that the permission mode acceptEdits allows · in all conversations on this machine",
     "to work in /tmp",
   ]);

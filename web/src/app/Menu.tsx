@@ -9,6 +9,8 @@ interface Props {
   /** The content of the button, instead of an icon. */
   face?: ReactNode;
   className?: string;
+  /** The chosen value, if the menu chooses one. */
+  value?: string | undefined;
   children: (close: () => void) => ReactNode;
 }
 
@@ -31,6 +33,7 @@ export function MenuButton({
   icon = "more",
   face,
   className = "quiet",
+  value,
   children,
 }: Props) {
   const [isOpen, setOpen] = useState(false);
@@ -91,6 +94,7 @@ export function MenuButton({
         ref={button}
         type="button"
         className={className}
+        data-value={value}
         aria-label={label}
         title={title}
         aria-haspopup="menu"
@@ -145,7 +149,7 @@ interface ChoicesProps<T> {
 }
 
 /** A group of menu items of which one is chosen. */
-export function MenuChoices<T>({ label, all, chosen, choose }: ChoicesProps<T>) {
+export function MenuChoices<T extends string | undefined>({ label, all, chosen, choose }: ChoicesProps<T>) {
   return (
     <div className="menu-choices" role="group" aria-label={label}>
       <p aria-hidden="true">{label}</p>
@@ -155,6 +159,7 @@ export function MenuChoices<T>({ label, all, chosen, choose }: ChoicesProps<T>) 
           type="button"
           role="menuitemradio"
           aria-checked={value === chosen}
+          data-value={value}
           onClick={() => choose(value)}
         >
           <Icon name="check" />
@@ -165,5 +170,35 @@ export function MenuChoices<T>({ label, all, chosen, choose }: ChoicesProps<T>) 
         </button>
       ))}
     </div>
+  );
+}
+
+/** A button with the chosen value, which opens a menu of all values. */
+export function MenuSelect<T extends string | undefined>({ label, all, chosen, choose }: ChoicesProps<T>) {
+  const text = all.find((each) => each.value === chosen)?.text ?? chosen;
+  return (
+    <MenuButton
+      label={typeof text === "string" ? `${label}: ${text}` : label}
+      title={label}
+      className="menu-select"
+      value={chosen}
+      face={
+        <>
+          <span>{text}</span> <Icon name="down" />
+        </>
+      }
+    >
+      {(close) => (
+        <MenuChoices
+          label={label}
+          all={all}
+          chosen={chosen}
+          choose={(value) => {
+            close();
+            choose(value);
+          }}
+        />
+      )}
+    </MenuButton>
   );
 }

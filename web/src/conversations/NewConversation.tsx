@@ -1,11 +1,13 @@
 // A new conversation: its agent, its folder and its first message.
 import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
 import { isTouch, useInitialFocus } from "../app/focus";
+import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { lookUp } from "../app/lookup";
+import { MenuSelect } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { goTo, usePlace } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
@@ -14,8 +16,14 @@ import { AttachButton, Attachments, pasteImages, useDroppedImages } from "../com
 import { draftName, returnText, useDraft } from "../composer/drafts";
 import { pictureOf, useImageUploads } from "../composer/imageUploads";
 import { sendStoring } from "../composer/outbox";
+import { VisibleText } from "../markdown/VisibleText";
 import { useBypassConfirmation } from "../talk/BypassConfirmation";
+import { modeChoices } from "../talk/permissionModes";
+import { shortPath } from "../words/paths";
 import { useConversations } from "./conversationList";
+import { keepDirectory } from "./recentDirectories";
+
+const DirectoryPicker = lazy(() => import("./DirectoryPicker"));
 
 interface Agent {
   name: string;
@@ -42,6 +50,7 @@ export function NewConversation() {
   const [mode, setMode] = useState("");
   const careful = useBypassConfirmation(setMode);
   const [cwd, setCwd] = useState("");
+  const [isPicking, setPicking] = useState(false);
   const { text: first, latest, write } = useDraft(draftName());
   const [isBusy, setBusy] = useState(false);
   const attached = useImageUploads(client, undefined, showNotice);
@@ -51,7 +60,9 @@ export function NewConversation() {
   useEffect(() => {
     isGone.current = false;
     void showingRefusal(client.request<{ agents: Agent[] }>("GET", "/api/agents")).then((told) => {
-      if (!isGone.current && told) setAgents(told.agents);
+      if (isGone.current || !told) return;
+      const [ready, others] = [true, false].map((is) => told.agents.filter((each) => each.ready === is));
+      setAgents([...(ready ?? []), ...(others ?? [])]);
     });
     return () => {
       isGone.current = true;
@@ -64,6 +75,8 @@ export function NewConversation() {
   const mayAttach = agents === undefined || agent?.capabilities.images === true;
   const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice);
 
+  // A model or a mode of another agent does not count.
+  const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
   const begin = async (written: string) => {
     if (!agent || isBusy) return;
     if (attached.all.length && !mayAttach) return showNotice(words.noPictures);
@@ -72,11 +85,12 @@ export function NewConversation() {
     const id = await showingRefusal(
       client.create({
         agent: agent.name,
-        ...(model ? { model } : {}),
-        ...(mode ? { permission_mode: mode } : {}),
+        ...(models.includes(model) ? { model } : {}),
+        ...(permission_modes.includes(mode) ? { permission_mode: mode } : {}),
         ...(cwd.trim() ? { cwd: cwd.trim() } : {}),
       }),
     );
+    if (id && cwd.trim()) keepDirectory(cwd.trim());
     const pictures = id && (await showingRefusal(attached.bringTo(id)));
     setBusy(false);
     if (id === undefined) return;
@@ -94,7 +108,6 @@ export function NewConversation() {
     notifyChange();
     void refresh();
   };
-  const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
   return (
     <main className="page" id="main">
       <PageHeader title={isHome ? words.welcome : words.newConversation} />
@@ -106,13 +119,13 @@ export function NewConversation() {
           void begin(first);
         }}
       >
-        <label className="wide-field">
-          <span>{words.firstWords}</span>
+        <div className="start-box">
           <textarea
             ref={field}
-            rows={4}
+            rows={3}
             value={first}
-            placeholder={words.placeholder}
+            aria-label={words.firstWords}
+            placeholder={words.firstWords}
             onChange={(event) => write(event.target.value)}
             onPaste={(event) => pasteImages(event, take, mayAttach)}
             onKeyDown={(event) => {
@@ -122,8 +135,42 @@ export function NewConversation() {
               void begin(first);
             }}
           />
-        </label>
-        <Attachments all={attached.all} remove={attached.remove} />
+          <Attachments all={attached.all} remove={attached.remove} />
+          <div className="start-bar">
+            {mayAttach && <AttachButton take={take} />}
+            {models.length > 0 && (
+              <MenuSelect
+                label={words.model}
+                all={["", ...models].map((value) => ({ value, text: value || words.defaultModel }))}
+                chosen={models.includes(model) ? model : ""}
+                choose={setModel}
+              />
+            )}
+            {permission_modes.length > 0 && (
+              <MenuSelect
+                label={words.permissionMode}
+                all={modeChoices(["", ...permission_modes], words)}
+                chosen={permission_modes.includes(mode) ? mode : ""}
+                choose={careful.choose}
+              />
+            )}
+            <button
+              type="button"
+              className="menu-select"
+              aria-label={`${words.chooseDirectory.open}: ${cwd || words.chooseDirectory.usual}`}
+              title={cwd || words.chooseDirectory.open}
+              onClick={() => setPicking(true)}
+            >
+              <Icon name="folder" />
+              <span>
+                <VisibleText text={cwd ? shortPath(cwd) : words.chooseDirectory.usual} />
+              </span>
+            </button>
+            <button type="submit" className="primary" disabled={!agent || isBusy}>
+              {words.begin}
+            </button>
+          </div>
+        </div>
         {agent?.name === "demo" && (
           <div className="ideas" role="group" aria-label={words.ideas}>
             {words.demoIdeas.map((idea) => (
@@ -133,79 +180,64 @@ export function NewConversation() {
             ))}
           </div>
         )}
-        <div className="fields">
-          <label>
-            <span>{words.agent}</span>
-            <select value={agent?.name ?? ""} onChange={(event) => setName(event.target.value)}>
-              {agents?.map((each) => (
-                <option key={each.name} value={each.name} disabled={!each.ready}>
-                  {each.name}
-                  {each.ready ? "" : ` (${words.notReady})`}
-                </option>
-              ))}
-            </select>
-          </label>
-          {models.length > 0 && (
-            <label>
-              <span>{words.model}</span>
-              <select value={model} onChange={(event) => setModel(event.target.value)}>
-                <option value="">{words.defaultModel}</option>
-                {models.map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </select>
-            </label>
-          )}
-          {permission_modes.length > 0 && (
-            <label>
-              <span>{words.permissionMode}</span>
-              <select value={mode} onChange={(event) => careful.choose(event.target.value)}>
-                <option value="">{words.defaultMode}</option>
-                {permission_modes.map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </select>
-            </label>
-          )}
-          <label className="whole">
-            <span>{words.directory}</span>
-            <input
-              value={cwd}
-              spellCheck={false}
-              placeholder={words.defaultDirectory}
-              onChange={(event) => setCwd(event.target.value)}
+        <div className="agent-cards" role="radiogroup" aria-label={words.agent}>
+          {!agents && [1, 2].map((each) => <div key={each} className="skeleton" />)}
+          {agents?.map((each) => (
+            <AgentCard
+              key={each.name}
+              agent={each}
+              isChosen={each === agent}
+              choose={() => setName(each.name)}
             />
-          </label>
-        </div>
-        {agent && <AboutAgent agent={agent} />}
-        {agents
-          ?.filter((each) => !each.ready)
-          .map((each) => (
-            <p key={each.name} className="muted">
-              {each.name} ({words.notReady}):{" "}
-              <span lang="en">{[each.description, each.unavailable].filter(Boolean).join(" ")}</span>
-            </p>
           ))}
-        <div className="choices">
-          <button type="submit" className="primary" disabled={!agent || isBusy}>
-            {words.begin}
-          </button>
-          {mayAttach && <AttachButton take={take} />}
         </div>
       </form>
+      {isPicking && (
+        <Suspense>
+          <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />
+        </Suspense>
+      )}
       {careful.dialog}
     </main>
   );
 }
 
-/** What the chosen agent is, its version, and what it can do. */
-function AboutAgent({ agent }: { agent: Agent }) {
+/** An agent to choose: what it is, what it can do, or what is missing to use it. */
+function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolean; choose: () => void }) {
   const words = useWords();
   const able = agent.abilities.map(({ name, text }) => lookUp(words.abilities, name) ?? text);
   return (
-    <p className="muted about-agent">
-      <span lang="en">{agent.description}</span> {agent.version && words.versionOf(agent.version)}
-      {able.length > 0 && <small>{words.canDo(able.join(words.comma))}</small>}
-    </p>
+    <div className={`agent-card${isChosen ? " chosen" : ""}${agent.ready ? "" : " missing"}`}>
+      <label>
+        <input
+          type="radio"
+          name="agent"
+          value={agent.name}
+          aria-label={agent.name}
+          checked={isChosen}
+          disabled={!agent.ready}
+          onChange={choose}
+        />
+        <span className="about-agent">
+          <strong>
+            {agent.name}
+            {!agent.ready && <span className="muted"> · {words.notReady}</span>}
+          </strong>
+          <span lang="en">{agent.description}</span>
+          {isChosen && (
+            <small className="muted">
+              {agent.version && `${words.versionOf(agent.version)} `}
+              {able.length > 0 && words.canDo(able.join(words.comma))}
+            </small>
+          )}
+        </span>
+      </label>
+      {agent.unavailable && (
+        <details>
+          <summary>{words.missing}</summary>
+          <small lang="en">{agent.unavailable}</small>
+        </details>
+      )}
+    </div>
   );
 }

@@ -9,8 +9,9 @@ import { useKeys } from "../app/shortcuts";
 import { readStartedText, startedTextName } from "../composer/drafts";
 import { hasInvisible, VisibleText } from "../markdown/VisibleText";
 import { BrokenRow } from "../talk/BrokenRow";
-import { CommandLine, Diff, Raw } from "../tools/cardParts";
+import { CommandLine, Raw } from "../tools/cardParts";
 import { formatted, isObject, textIn } from "../tools/toolValues";
+import { Comparison } from "./Comparison";
 import { fromEditable, hasEmptyCommand, toEditable } from "./editableInput";
 import { permissionTitle } from "./permissionTitle";
 import { type DeduplicatedParts, deduplicatedPartsOf } from "./requestParts";
@@ -134,17 +135,17 @@ export function Permission({ conversation, request, decide, role, place }: Props
             <Icon name="warning" /> {words.invisibleWarning}
           </p>
         )}
-        {suggestions.length > 0 && mode === "plain" && (
-          <p className="rules" id={rules}>
-            <span className="muted">{words.rules.always}</span>
-            {rulesIn(suggestions, words).map((rule) => (
-              <code key={rule}>
-                <VisibleText text={rule} />
-              </code>
-            ))}
-          </p>
-        )}
       </div>
+      {suggestions.length > 0 && mode === "plain" && (
+        <p className="rules" id={rules}>
+          <span className="muted">{words.rules.always}</span>
+          {rulesIn(suggestions, words).map((rule) => (
+            <span key={rule}>
+              <VisibleText text={rule} />
+            </span>
+          ))}
+        </p>
+      )}
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={!isReady} onClick={allow}>
@@ -184,7 +185,7 @@ function RequestParts({ once: { command, changes, rest } }: { once: Deduplicated
     <>
       {command !== undefined && <CommandLine command={command} />}
       {changes.map((change, at) => (
-        <Diff key={at} change={change} />
+        <Comparison key={at} change={change} />
       ))}
       {rest !== undefined && <Raw value={rest} />}
     </>

@@ -2,6 +2,7 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
 import { useWords } from "../app/language";
+import { MenuSelect } from "../app/Menu";
 
 interface Props {
   /** The agent that speaks now. */
@@ -31,18 +32,11 @@ export function AgentChoice({ current, next, choose }: Props) {
   const names = [...new Set([current, ...(next ? [next] : []), ...ready])];
   if (names.length < 2) return null;
   return (
-    <select
-      className="agent-choice"
-      aria-label={words.handover.label}
-      title={words.handover.label}
-      value={next ?? current}
-      onChange={(event) => choose(event.target.value)}
-    >
-      {names.map((name) => (
-        <option key={name} value={name}>
-          {name === next ? words.handover.next(name) : name}
-        </option>
-      ))}
-    </select>
+    <MenuSelect
+      label={words.handover.label}
+      all={names.map((value) => ({ value, text: value === next ? words.handover.next(value) : value }))}
+      chosen={next ?? current}
+      choose={choose}
+    />
   );
 }

@@ -4,7 +4,8 @@ import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 
-const BYPASS = "bypassPermissions";
+/** The modes that allow everything. */
+const BYPASS = ["bypassPermissions", "full-access"];
 
 interface BypassConfirmation {
   /** Sets a mode, directly or after the person has confirmed it. */
@@ -16,9 +17,9 @@ interface BypassConfirmation {
 /** Asks for confirmation before the mode that allows everything. */
 export function useBypassConfirmation(choose: (mode: string) => void): BypassConfirmation {
   const words = useWords();
-  const [isAsked, setAsked] = useState(false);
-  const dialog = isAsked && (
-    <Dialog label={words.bypass.title} className="bypass" close={() => setAsked(false)}>
+  const [asked, setAsked] = useState<string>();
+  const dialog = asked !== undefined && (
+    <Dialog label={words.bypass.title} className="bypass" close={() => setAsked(undefined)}>
       {(leave) => (
         <>
           <p>{words.bypass.text}</p>
@@ -28,7 +29,7 @@ export function useBypassConfirmation(choose: (mode: string) => void): BypassCon
               type="button"
               className="danger"
               onClick={() => {
-                choose(BYPASS);
+                choose(asked);
                 leave();
               }}
             >
@@ -42,5 +43,5 @@ export function useBypassConfirmation(choose: (mode: string) => void): BypassCon
       )}
     </Dialog>
   );
-  return { choose: (mode) => (mode === BYPASS ? setAsked(true) : choose(mode)), dialog };
+  return { choose: (mode) => (BYPASS.includes(mode) ? setAsked(mode) : choose(mode)), dialog };
 }

@@ -4,7 +4,7 @@ import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import { MenuButton } from "../app/Menu";
+import { MenuButton, MenuSelect } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
@@ -16,6 +16,7 @@ import { count, money } from "../words/numbers";
 import { AgentChoice } from "./AgentChoice";
 import { useBypassConfirmation } from "./BypassConfirmation";
 import { supportsCommand } from "./capabilities";
+import { modeChoices } from "./permissionModes";
 import { stateText } from "./stateText";
 
 interface Props {
@@ -98,34 +99,32 @@ export function Header({
           />
         )}
         {supportsCommand(capabilities, "session.set_model") && capabilities?.models?.length ? (
-          <select
-            aria-label={words.model}
-            value={status?.model ?? ""}
-            onChange={(event) => setModel(event.target.value || null)}
-          >
-            <option value="">{words.defaultModel}</option>
-            {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
-              <option key={model}>{model}</option>
-            ))}
-          </select>
+          <MenuSelect
+            label={words.model}
+            all={[
+              { value: "", text: words.defaultModel },
+              ...[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map(
+                (value) => ({ value, text: value }),
+              ),
+            ]}
+            chosen={status?.model ?? ""}
+            choose={(model) => setModel(model || null)}
+          />
         ) : null}
         {supportsCommand(capabilities, "session.set_permission_mode") &&
         capabilities?.permission_modes?.length ? (
-          <select
-            aria-label={words.permissionMode}
-            value={status?.permission_mode ?? ""}
-            onChange={(event) => careful.choose(event.target.value)}
-          >
-            {!status?.permission_mode && <option value="">{words.defaultMode}</option>}
-            {[
-              ...new Set([
-                ...(status?.permission_mode ? [status.permission_mode] : []),
+          <MenuSelect
+            label={words.permissionMode}
+            all={modeChoices(
+              [
+                ...(status?.permission_mode ? [status.permission_mode] : [""]),
                 ...capabilities.permission_modes,
-              ]),
-            ].map((mode) => (
-              <option key={mode}>{mode}</option>
-            ))}
-          </select>
+              ],
+              words,
+            )}
+            chosen={status?.permission_mode ?? ""}
+            choose={careful.choose}
+          />
         ) : null}
       </div>
       {showAgent && (
