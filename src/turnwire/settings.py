@@ -69,6 +69,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     public_url: str = (
         ""  # the URL that people open, if there is a proxy: see `server.access.public`
     )
+    # Where an application that embeds the page signs its users in: a URL, or a path of its own.
+    login_url: str = ""
     # Access.
     hosts: list[str] = []  # host names of this server, in addition to those of its address
     origins: list[str] = []  # origins of other sites that may use it: `https://app.example`

@@ -20,7 +20,20 @@ from turnwire.stores.address import Address, BadAddress, is_database
 __all__ = ["check_settings", "is_number"]
 
 # The first path segments of the server's own URLs. A prefix with such a name would be ambiguous.
-_OURS = ("agui", "api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
+_OURS = (
+    "agui",
+    "api",
+    "assets",
+    "c",
+    "enter",
+    "healthz",
+    "inbox",
+    "new",
+    "readyz",
+    "search",
+    "settings",
+    "ws",
+)
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _NAME = re.compile(r"[^\s:/?#@*\[\]]+")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
@@ -145,6 +158,15 @@ def _public_url(url: str) -> str | None:
     return None
 
 
+def _login_url(url: str) -> str | None:
+    if not url or re.fullmatch(r"/(?![/\\])\S*", url):
+        return None
+    parts = _split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        return "it is neither a URL nor a path. Write https://app.example/login, or /login."
+    return None
+
+
 def _roots(roots: list[str]) -> str | None:
     for root in roots:
         try:
@@ -176,6 +198,7 @@ _RULES: Mapping[str, Callable[[Any], str | None]] = {
     "host": _host,
     "hosts": _hosts,
     "origins": _origins,
+    "login_url": _login_url,
     "public_url": _public_url,
     "roots": _roots,
     "slow_loop_seconds": _slow_loop_seconds,

@@ -14,8 +14,13 @@ test("the page of an application asks guests to sign in there, and shows no serv
   ] as const) {
     const guest = await here.browser.newContext({ locale });
     const page = await guest.newPage();
+    // A guest is sent to the application; one who comes back without access is not sent again.
+    await page.goto(`${here.server.url}/`);
+    await page.getByText("Sign in here").waitFor();
     await page.goto(`${here.server.url}/`);
     await page.getByRole("heading", { name: heading }).waitFor();
+    const login = page.locator("a.button.primary");
+    expect(new URL((await login.getAttribute("href")) ?? "", page.url()).pathname).toBe("/login");
     expect(await page.locator("main").innerText()).not.toContain("turnwire");
     // After signing in to the application, they see the page.
     await page.setExtraHTTPHeaders({ "X-User": "ann" });

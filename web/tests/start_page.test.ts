@@ -13,8 +13,7 @@ for (const name of ["garden/tools", "gate", "house"]) mkdirSync(join(folder, nam
 afterAll(() => rmSync(folder, { recursive: true }));
 const { here, test } = stage(() =>
   Server.start({
-    TURNWIRE_AGENTS: "web.tests.python.agents:Bold,demo,claude",
-    TURNWIRE_AGENT: "demo",
+    TURNWIRE_AGENTS: "web.tests.python.agents:Bold,claude",
     TURNWIRE_AGENT_OPTIONS: "{}",
     TURNWIRE_ROOTS: folder,
     ANTHROPIC_API_KEY: "",
@@ -36,9 +35,6 @@ test("an agent is chosen by its card; one that is not ready says what is missing
   await agents.getByText("There is no credential for Claude.").waitFor();
   expect(await violations(page)).toEqual([]);
   // The model and the mode belong to the chosen agent, in plain words. With the keyboard alone.
-  expect(await menuOf(page, "Permissions").count()).toBe(0);
-  await agents.getByRole("radio", { name: /bold/i }).focus();
-  await page.keyboard.press("Space");
   await menuOf(page, "Permissions").focus();
   await page.keyboard.press("Enter");
   await page.getByText("Reads and writes a plan. Changes nothing.").waitFor();

@@ -1,6 +1,6 @@
 import { Client } from "@turnwire/client";
 import { TurnwireProvider, useInbox } from "@turnwire/client/react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { sendStored } from "../composer/outbox";
 import { ConversationsProvider, useConversations } from "../conversations/conversationList";
 import { NewConversation } from "../conversations/NewConversation";
@@ -20,6 +20,7 @@ import { useChanges } from "./serverChanges";
 import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
 
+const Settings = lazy(() => import("./Settings"));
 const client = new Client(document.baseURI.replace(/\/$/, ""));
 
 export function App() {
@@ -112,6 +113,12 @@ function Here() {
       return <Talk key={place.id} id={place.id} at={place.at} />;
     case "inbox":
       return <Inbox />;
+    case "settings":
+      return (
+        <Suspense fallback={<main className="page" id="main" />}>
+          <Settings />
+        </Suspense>
+      );
     case "search":
       return <Search words={place.words} />;
     case "enter":

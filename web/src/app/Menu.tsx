@@ -60,7 +60,8 @@ export function MenuButton({
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
     const moved = (event: Event) => {
-      if (!(event.target instanceof Node && menu.current?.contains(event.target))) setOpen(false);
+      const isElsewhere = event.target instanceof Node && !event.target.contains(button.current);
+      if (!isElsewhere) setOpen(false);
     };
     addEventListener("pointerdown", away);
     addEventListener("scroll", moved, true); // the menu would stay where its button was

@@ -2,6 +2,8 @@ import { useNotify } from "../inbox/notifications";
 import { Icon } from "./Icon";
 import { useLanguage, useWords } from "./language";
 import { MenuButton, MenuItem } from "./Menu";
+import { goTo } from "./navigation";
+import { closeSidebar } from "./sidebar";
 import { type Theme, useTheme } from "./theme";
 
 const THEMES: Theme[] = ["system", "light", "dark"];
@@ -51,6 +53,16 @@ export function Preferences({ help }: { help: () => void }) {
               {notify.isOn ? words.notifyOff : words.notifyOn}
             </MenuItem>
           )}
+          <MenuItem
+            icon="filter"
+            onClick={() => {
+              close();
+              closeSidebar();
+              goTo({ name: "settings" });
+            }}
+          >
+            {words.settings.title}
+          </MenuItem>
           <MenuItem
             icon="question"
             onClick={() => {

@@ -22,25 +22,31 @@ const KEYS = [
   "?",
 ] as const;
 
-/** The list of keyboard shortcuts. */
+/** The dialog with the keyboard shortcuts. */
 export function ShortcutHelp({ close }: { close: () => void }) {
   const words = useWords();
   return (
     <Dialog label={words.keyboard} className="help" close={close}>
-      {() => (
-        <dl>
-          {KEYS.map((key) => (
-            <div key={key}>
-              <dt>
-                {key.split("+").map((each) => (
-                  <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
-                ))}
-              </dt>
-              <dd>{words.keys[key]}</dd>
-            </div>
-          ))}
-        </dl>
-      )}
+      {() => <KeyList />}
     </Dialog>
+  );
+}
+
+/** The keyboard shortcuts. */
+export function KeyList() {
+  const words = useWords();
+  return (
+    <dl>
+      {KEYS.map((key) => (
+        <div key={key}>
+          <dt>
+            {key.split("+").map((each) => (
+              <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
+            ))}
+          </dt>
+          <dd>{words.keys[key]}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -6,6 +6,7 @@ export type Place =
   | { name: "home" }
   | { name: "new" }
   | { name: "inbox" }
+  | { name: "settings" }
   | { name: "search"; words: string }
   | { name: "enter"; link: string }
   | { name: "talk"; id: string; at?: number | undefined };
@@ -23,6 +24,8 @@ export function addressOf(place: Place): string {
       return `${base}new`;
     case "inbox":
       return `${base}inbox`;
+    case "settings":
+      return `${base}settings`;
     case "search":
       return `${base}search?q=${encodeURIComponent(place.words)}`;
     case "enter":
@@ -51,7 +54,7 @@ function read(): Place {
   }
   if (first === "search") return { name: "search", words: query.get("q") ?? "" };
   if (first === "enter") return { name: "enter", link: query.get("link") ?? "" };
-  if (first === "inbox" || first === "new") return { name: first };
+  if (first === "inbox" || first === "new" || first === "settings") return { name: first };
   return { name: "home" };
 }
 

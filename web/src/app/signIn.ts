@@ -8,6 +8,25 @@ export function isSignedInByApplication(): boolean {
   return told?.content === "application";
 }
 
+/** Returns where the application signs its users in; undefined if it does not say. */
+export function loginAddress(): string | undefined {
+  const told = document.querySelector<HTMLMetaElement>('meta[name="turnwire-login"]');
+  return told?.content || undefined;
+}
+
+/** Sends a guest to the application, once in this tab: a person without access would come back again and again. */
+export function sendToLogin(): void {
+  const address = loginAddress();
+  if (!address) return;
+  try {
+    if (sessionStorage.getItem("turnwire:sent")) return;
+    sessionStorage.setItem("turnwire:sent", "yes");
+  } catch {
+    return; // without storage the person follows the link
+  }
+  location.assign(address);
+}
+
 /**
  * Returns the command that prints a link. Only the server that `turnwire` itself runs needs no
  * address.

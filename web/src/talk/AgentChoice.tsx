@@ -32,11 +32,13 @@ export function AgentChoice({ current, next, choose }: Props) {
   const names = [...new Set([current, ...(next ? [next] : []), ...ready])];
   if (names.length < 2) return null;
   return (
-    <MenuSelect
-      label={words.handover.label}
-      all={names.map((value) => ({ value, text: value === next ? words.handover.next(value) : value }))}
-      chosen={next ?? current}
-      choose={choose}
-    />
+    <div className="agent-choice">
+      <MenuSelect
+        label={words.handover.label}
+        all={names.map((value) => ({ value, text: value === next ? words.handover.next(value) : value }))}
+        chosen={next ?? current}
+        choose={choose}
+      />
+    </div>
   );
 }

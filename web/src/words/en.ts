@@ -77,6 +77,12 @@ export const en = {
   welcome: "Talk to an agent",
   welcomeHint: "Start a conversation, or choose one from the list. Nothing is lost when you close the page.",
   preferences: "Preferences",
+  settings: {
+    title: "Settings",
+    hint: "These settings are kept in this browser.",
+    notify: "Notifications",
+    notifyHint: "While the page is hidden, the browser tells you when an agent asks you something.",
+  },
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
   language: "Language",
@@ -93,6 +99,7 @@ export const en = {
   signInNeeded: "You are not signed in",
   signInNeededHint:
     "Open the link that the server printed when it started. A link works once. This command prints a new one:",
+  signIn: "Sign in",
   notSignedIn: "You are not signed in",
   notSignedInHint:
     "This page is part of an application. Sign in to the application, then try again. If you are already signed in, ask its administrator for access.",

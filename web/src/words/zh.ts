@@ -61,6 +61,12 @@ export const zh: Words = {
   welcome: "与智能体对话",
   welcomeHint: "开始一个对话，或从列表中选择。关闭页面不会丢失任何内容。",
   preferences: "偏好设置",
+  settings: {
+    title: "设置",
+    hint: "这些设置保存在此浏览器中。",
+    notify: "通知",
+    notifyHint: "页面在后台时，智能体向您提问会由浏览器通知您。",
+  },
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
   language: "语言",
@@ -76,6 +82,7 @@ export const zh: Words = {
   skipToMain: "跳转到对话",
   signInNeeded: "您还没有登录",
   signInNeededHint: "请打开服务器启动时输出的链接。链接只能使用一次。在终端中运行此命令可获取新链接：",
+  signIn: "登录",
   notSignedIn: "您还没有登录",
   notSignedInHint:
     "此页面是某个应用的一部分。请先登录该应用，然后重试。如果已经登录，请向管理员申请访问权限。",
@@ -100,6 +107,7 @@ export const zh: Words = {
   model: "模型",
   defaultModel: "默认模型",
   permissionMode: "权限",
+  defaultMode: "默认权限",
   modes: {
     default: { text: "更改前先询问", hint: "自行读取；更改没有许可的内容之前会询问。" },
     acceptEdits: { text: "直接编辑文件，其余询问", hint: "更改文件时不询问。" },
@@ -126,7 +134,6 @@ export const zh: Words = {
     usualAgain: "恢复默认目录",
     more: "只显示前一部分。请输入名称的开头。",
   },
-  defaultMode: "默认权限",
   bypass: {
     title: "不经询问就允许一切？",
     text: "此后智能体不再请求许可。它可以运行任何命令，修改和删除它能访问的任何文件，并使用网络。您只能在事后看到。",

@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse
 
 from turnwire import Settings, create_app
 from turnwire.agents.demo import DemoAgent
@@ -32,11 +33,13 @@ async def main() -> None:
         data_dir=sys.argv[1],
         protocol_v2=True,
         made_agents={"demo": DemoAgent(delay=0.002)},
+        login_url="/login" if os.environ.get("SIGN_IN") else "",
         authenticate=user_of if os.environ.get("SIGN_IN") else None,
     )
     chat = create_app(settings)
     app = FastAPI(lifespan=chat.lifespan)
     app.mount(PATH, chat)
+    app.get("/login")(lambda: PlainTextResponse("Sign in here"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}"
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="websockets-sansio"))

@@ -19,7 +19,7 @@ from turnwire.server.service import Service
 __all__ = ["PAGES", "asset", "notice", "page"]
 
 # Every address of the page in a browser. The page's own router shows the right view.
-PAGES = ["/", "/new", "/inbox", "/search", "/c/{id}", "/enter"]
+PAGES = ["/", "/new", "/inbox", "/search", "/settings", "/c/{id}", "/enter"]
 
 _BUILT = Path(__file__).parents[2] / "web"
 
@@ -70,7 +70,9 @@ async def page(service: Service, request: Request) -> Response:
     base = html.escape(f"{root}/")
     shown = index.replace('<base href="/"', f'<base href="{base}"', 1)
     if service.settings.authenticate is not None:
-        shown = shown.replace("</head>", f"{_OF_APPLICATION}</head>", 1)
+        login = html.escape(service.settings.login_url)
+        told = f'{_OF_APPLICATION}<meta name="turnwire-login" content="{login}">'
+        shown = shown.replace("</head>", f"{told}</head>", 1)
     return HTMLResponse(shown, 200, _PAGE_HEADERS)
 
 

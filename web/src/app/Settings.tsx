@@ -1,0 +1,62 @@
+// The settings of this browser, and the keyboard shortcuts.
+import { useNotify } from "../inbox/notifications";
+import { useLanguage, useWords } from "./language";
+import { PageHeader } from "./PageHeader";
+import { KeyList } from "./ShortcutHelp";
+import { type Theme, useTheme } from "./theme";
+
+const THEMES: Theme[] = ["system", "light", "dark"];
+const LANGUAGES = [
+  ["en", "English", "en"],
+  ["zh", "中文", "zh-CN"],
+] as const;
+
+export default function Settings() {
+  const words = useWords();
+  const [theme, setTheme] = useTheme();
+  const [language, setLanguage] = useLanguage();
+  const notify = useNotify();
+  return (
+    <main className="page settings" id="main">
+      <PageHeader title={words.settings.title} />
+      <p className="muted">{words.settings.hint}</p>
+      <fieldset>
+        <legend>{words.language}</legend>
+        {LANGUAGES.map(([value, text, lang]) => (
+          <label key={value} lang={lang}>
+            <input
+              type="radio"
+              name="language"
+              checked={language === value}
+              onChange={() => setLanguage(value)}
+            />
+            {text}
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>{words.theme}</legend>
+        {THEMES.map((value) => (
+          <label key={value}>
+            <input type="radio" name="theme" checked={theme === value} onChange={() => setTheme(value)} />
+            {words.themes[value]}
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>{words.settings.notify}</legend>
+        <p className="muted">{notify.isPossible ? words.settings.notifyHint : words.cannotNotify}</p>
+        {notify.isPossible && (
+          <label>
+            <input type="checkbox" checked={notify.isOn} onChange={notify.toggle} />
+            {words.notifyOn}
+          </label>
+        )}
+      </fieldset>
+      <section className="help">
+        <h2>{words.keyboard}</h2>
+        <KeyList />
+      </section>
+    </main>
+  );
+}
