@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-IDS = {"id", "client_message_id"}  # of the refused frame: they are next to `data`
+IDS = {"id", "client_message_id", "requestId"}  # of the refused frame: they are next to `data`
 ROW = re.compile(r"^\| ([A-Z_, ]+) \| (.+) \|$")
 NAME = re.compile(r"`([a-z_]+)`")
 

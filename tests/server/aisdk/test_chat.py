@@ -111,6 +111,8 @@ def test_a_permission_ends_the_stream_and_its_answer_continues_the_turn(
         assert parts(whole, "data-permission")[0]["data"]["decision"] == "allow"
         told = (await history(http, version=version))[-1]
         assert shown(whole) == shown(told)
+        if version > 5:
+            assert parts(told, "dynamic-tool")[0]["approval"]["approved"] is True
         late = await streamed(http, sent, version)
         assert late[0]["messageId"] == "turn-1", "an answer that comes twice continues as well"
 
@@ -128,6 +130,8 @@ def test_a_denied_permission_is_an_error_of_its_tool(tmp_path: Path) -> None:
         [tool] = parts(whole, "dynamic-tool")
         assert tool["state"] == "output-error"
         assert parts(whole, "data-permission")[0]["data"]["decision"] == "deny"
+        [tool] = parts((await history(http))[-1], "dynamic-tool")
+        assert "approval" not in tool, "the package takes an approved call only"
 
     play(tmp_path, scene)
 

@@ -65,7 +65,8 @@ async def upgrade(
                     frames.append(msgspec.json.decode(bytes(event.data)))
             if wire.close_rcvd is not None:
                 return frames, wire.close_rcvd.code, chosen
-            if any(frame.get("type") == "session.state" or frame.get("id") for frame in frames):
+            answers = [frame.get("id") or frame.get("requestId") for frame in frames]
+            if any(answers) or any(frame.get("type") == "session.state" for frame in frames):
                 return frames, 0, chosen
             assert data, "the server hung up"
     finally:

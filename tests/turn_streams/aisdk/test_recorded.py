@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.agents.helpers.session_driver import talking
 from tests.helpers.recorded_streams import RECORDED, events_of
 from tests.turn_streams.aisdk.helpers.streams import (
     assembled,
@@ -17,10 +19,12 @@ from tests.turn_streams.aisdk.helpers.streams import (
     streams_of,
     turns_in,
 )
+from turnwire.agents.demo import DemoAgent
+from turnwire.core.events import NormalizedStreamEvent
 from turnwire.engine.recording_view import Recording
 
 GOES_ON = {"09c_subagent_background"}  # background work goes on after the end of a turn
-CUTS = 60  # of one recording
+SCENES = ["hello", "think", "use a tool", "make a plan", "a subagent", "error"]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
@@ -40,22 +44,35 @@ def test_the_history_is_what_the_streams_assemble_to(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_stream_that_is_resumed_anywhere_is_the_same_message(path: Path) -> None:
-    events = events_of(path.read_bytes().splitlines())
+def test_a_stream_that_is_resumed_after_any_event_is_the_same_message(path: Path) -> None:
+    check_cuts(events_of(path.read_bytes().splitlines()))
+
+
+@pytest.mark.parametrize("prompt", SCENES)
+def test_a_scene_of_the_demo_that_is_resumed_after_any_event_is_the_same_message(
+    prompt: str,
+) -> None:
+    async def play() -> list[NormalizedStreamEvent]:
+        async with talking(DemoAgent(delay=0)) as ear:
+            await ear.say(prompt)
+            await ear.turn_ends()
+            return list(ear.events)
+
+    check_cuts(asyncio.run(play()))
+
+
+def check_cuts(events: Sequence[NormalizedStreamEvent]) -> None:
+    """Cuts the stream after each event: what the next one sends is the whole message."""
     whole = recorded_frames(events)
+    flat = [frame for some in whole for frame in some]
     recording = Recording("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=True)
     recording.connect()
-    expected: dict[int, Any] = {}
-    every = max(1, len(events) // CUTS)
+    expected = {turn: shown(assembled(streams_of(flat, turn))) for turn in turns_in(flat)}
+    assert expected
     for cut, event in enumerate(events):
         recording.feed(event)
-        if cut % every:
-            continue
         rest = [frame for some in whole[cut + 2 :] for frame in some]
         first = recording.connect()
         for turn_id in turns_in(rest)[:1]:
-            if turn_id not in expected:
-                flat = [frame for some in whole for frame in some]
-                expected[turn_id] = shown(assembled(streams_of(flat, turn_id)))
             resumed = assembled(streams_of(rest, turn_id, first=first))
             assert shown(resumed) == expected[turn_id], (cut, event)

@@ -349,3 +349,15 @@ def test_the_history_has_what_people_said() -> None:
     [asked] = history_of([frame(f.AssistantPermissionRequest, PERMISSION)], waiting)
     assert asked["metadata"]["turnwire"]["state"] == "waiting"
     assert msgspec.json.encode(asked)
+
+
+@pytest.mark.parametrize(
+    ("decision", "approval"), [("allow", {"id": "r-1", "approved": True}), ("deny", None)]
+)
+def test_the_history_has_the_approval_of_a_call_that_ran(decision: Any, approval: Any) -> None:
+    asked = frame(f.AssistantPermissionRequest, PERMISSION)
+    resolved = p.RequestResolved("r-1", "answered", 3, "ann", decision=decision)
+    told = [asked, frame(f.AssistantRequestResolved, resolved), result(4, "done"), complete()]
+    [message] = history_of(told, Status("active", False, [], []))
+    [tool] = [part for part in message["parts"] if part["type"] == "dynamic-tool"]
+    assert tool.get("approval") == approval, "the package rejects any other"

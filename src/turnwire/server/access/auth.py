@@ -11,7 +11,7 @@ from turnwire.settings import Authenticate
 
 __all__ = ["PAGE_HEADER", "SUBPROTOCOLS", "Auth", "cookie_name"]
 
-SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc")
+SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc", "turnwire.chat")
 _TICKET = "ticket."
 _PAGE = "page."
 PAGE_HEADER = "X-Turnwire-Page"

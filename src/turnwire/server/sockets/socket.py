@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -17,6 +18,7 @@ from turnwire.engine.fanout.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.access.auth import SUBPROTOCOLS
 from turnwire.server.access.keys import Who
+from turnwire.server.aisdk.socket import ChatConnection, chat_error
 from turnwire.server.api.problems import error_frame, refusal_of
 from turnwire.server.api.responses import problem
 from turnwire.server.rpc.classic.connection import ClassicConnection
@@ -25,6 +27,7 @@ from turnwire.server.sockets.backlog import Outgoing
 from turnwire.server.sockets.connection import Connection
 from turnwire.server.sockets.hub import Seat
 from turnwire.server.sockets.outlet import Send, Wire
+from turnwire.server.sockets.peer import Client
 
 if TYPE_CHECKING:
     from turnwire.engine import Talk
@@ -34,6 +37,8 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
+_CHAT = "/ws/chat"
+_ABORTS = {"": False, "detach": False, "stop": True}
 _PROFILES: dict[str, type[RpcConnection]] = {"": RpcConnection, "classic": ClassicConnection}
 _FAILED_ACCESS = ("UNAUTHORIZED", "FORBIDDEN")
 _GOODBYE = 2.0  # seconds that a refused client has to close the connection
@@ -60,8 +65,11 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
         chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": chosen})
         wire = (scope.get("extensions") or {}).get(WIRE)
-        if _address(scope).partition("?")[0] in _RPC:
+        path = _address(scope).partition("?")[0]
+        if path in _RPC:
             await _serve_rpc(service, scope, receive, send, wire, unknown, who)
+        elif path == _CHAT:
+            await _serve_chat(service, scope, receive, send, wire, unknown, who)
         else:
             await _serve_v2(service, scope, receive, send, wire, unknown, who)
 
@@ -114,23 +122,66 @@ async def _serve_rpc(
     unknown: ExitStack,
     who: Who | None,
 ) -> None:
-    profile = _profile(scope)
+    profile = _parameter(scope, "profile")
+
+    def make(who: Who) -> Client:
+        if profile not in _PROFILES:
+            said = f"There is no profile {profile!r}; there is: classic."
+            raise Refused("INVALID_PAYLOAD", said)
+        return _PROFILES[profile](service, who, send, wire)
+
+    refusal = None if profile == "classic" else rpc_error
+    await _serve_any(service, scope, receive, send, wire, unknown, who, make, refusal)
+
+
+async def _serve_chat(
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
+    who: Who | None,
+) -> None:
+    abort = _parameter(scope, "abort")
+
+    def make(who: Who) -> Client:
+        if abort not in _ABORTS:
+            raise Refused("INVALID_PAYLOAD", f"`abort` is {abort!r}; there are: detach, stop.")
+        return ChatConnection(service, who, send, wire, abort_stops=_ABORTS[abort])
+
+    await _serve_any(service, scope, receive, send, wire, unknown, who, make, chat_error)
+
+
+async def _serve_any(
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
+    who: Who | None,
+    make: Callable[[Who], Client],
+    refusal: Callable[[Refused], Outgoing] | None,
+) -> None:
+    """Serves a client whose address names no conversation; its frames do.
+
+    `make` makes the connection, or raises Refused. `refusal` makes the frame of a refusal, if the
+    protocol has one.
+    """
     with ExitStack() as held:
         try:
             who = who or await service.auth.who(scope, service.gate.host(scope))
-            if profile not in _PROFILES:
-                said = f"There is no profile {profile!r}; there is: classic."
-                raise Refused("INVALID_PAYLOAD", said)
             service.hub.count_connect(who)
             seat = held.enter_context(service.hub.place(who))
             service.shares.of(who).check()
+            connection = make(who)
         except Exception as error:
             refused = _why(error, service, scope)
-            frame = None if profile == "classic" else rpc_error(refused)
+            frame = None if refusal is None else refusal(refused)
             await _turn_away(refused, frame, send, wire)
             return
         unknown.close()
-        connection = _PROFILES[profile](service, who, send, wire)
         service.hub.add(connection, seat)
         try:
             await connection.run(receive)
@@ -138,10 +189,10 @@ async def _serve_rpc(
             service.hub.remove(connection)
 
 
-def _profile(scope: dict[str, Any]) -> str:
-    """Returns the profile of RPC in the address; empty if there is none."""
+def _parameter(scope: dict[str, Any], name: str) -> str:
+    """Returns a parameter of the address; empty if there is none."""
     query: str = scope.get("query_string", b"").decode("latin-1")
-    return parse_qs(query).get("profile", [""])[-1]
+    return parse_qs(query).get(name, [""])[-1]
 
 
 def _address(scope: dict[str, Any]) -> str:

@@ -53,8 +53,23 @@ def history_of(
         if not isinstance(each, int):
             out.append(each)
         elif each in turns and (told := turns[each][1].message) is not None:
+            _settle(told)
             out.append(told)
     return out
+
+
+def _settle(message: UiMessage) -> None:
+    """Adds a person's approval to the tool that ran. A client has it from its own request.
+
+    The package rejects an approval of an ended call without the decision, and a denied one.
+    """
+    parts = message["parts"]
+    asked = {each["id"]: each["data"] for each in parts if each["type"] == "data-permission"}
+    for part in parts:
+        if "approval" in part and part["state"] != "approval-requested":
+            approval = part.pop("approval")
+            if asked[approval["id"]].get("decision") == "allow":
+                part["approval"] = {**approval, "approved": True}
 
 
 def _add(writer: UiWriter, builder: MessageBuilder, frame: f.Frame) -> None:

@@ -114,9 +114,16 @@ def shown(message: Any) -> Any:
     """Returns a message with its tools and data in an order of their own, after its texts.
 
     A stream places a call where its input begins, the log where it is complete. So of calls that
-    grow at once, or wait for a permission meanwhile, the order may differ.
+    grow at once, or wait for a permission meanwhile, the order may differ. A person's approval is
+    in the history and in the client that sent it, not in a stream.
     """
     whole = kept_parts(message)
+    whole["parts"] = [
+        {name: value for name, value in part.items() if name != "approval"}
+        if part.get("state") in ("output-available", "output-error")
+        else part
+        for part in whole["parts"]
+    ]
     texts = [part for part in whole["parts"] if part["type"] in ("text", "reasoning")]
     others = [part for part in whole["parts"] if part["type"] not in ("text", "reasoning")]
     return {**whole, "parts": texts + sorted(others, key=partial(json.dumps, sort_keys=True))}
