@@ -26,7 +26,7 @@ def says(text: str, name: str = "m-1") -> Message:
 
 def body(*messages: Message, thread: str = "thread-1", **more: Any) -> dict[str, Any]:
     props = {"turnwire": more.pop("turnwire", QUICK)}
-    ids = {"threadId": thread, "runId": "run-1"}
+    ids = {"threadId": thread, "runId": "run-1", "protocolVersion": "1.0"}
     rest = {"tools": [], "context": [], "state": {"mine": 1}, "forwardedProps": props}
     return {**ids, "messages": [*messages], **rest, **more}
 
@@ -174,6 +174,18 @@ def test_a_question_that_is_cancelled_stops_its_turn(tmp_path: Path) -> None:
         resume = [{"interruptId": asked["id"], "status": "cancelled"}]
         second = await ran(http, body(resume=resume))
         assert second[-1]["outcome"] == {"type": "cancelled"}
+
+    play(tmp_path, scene)
+
+
+def test_a_client_before_version_1_0_gets_no_outcome_that_it_does_not_know(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("ask me"), protocolVersion=None))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        resume = [{"interruptId": asked["id"], "status": "cancelled"}]
+        second = await ran(http, body(resume=resume, protocolVersion=None))
+        assert second[-1]["outcome"] == {"type": "success"}
+        assert second[-1]["metadata"]["turnwire"]["interrupted"] is True
 
     play(tmp_path, scene)
 

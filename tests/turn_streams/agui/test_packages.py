@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.helpers.recorded_streams import RECORDED
-from tests.turn_streams.agui.helpers.judges import judged
+from tests.turn_streams.agui.helpers.judges import OLDER, judged
 from tests.turn_streams.agui.helpers.streams import (
     assembled,
     frames_of,
@@ -15,6 +15,7 @@ from tests.turn_streams.agui.helpers.streams import (
     view_of,
 )
 from turnwire.dialects.agui import events as e
+from turnwire.turn_streams.agui.writer import Run
 
 
 def client(runs: list[list[e.Event]]) -> list[dict[str, Any]]:
@@ -28,6 +29,15 @@ def client(runs: list[list[e.Event]]) -> list[dict[str, Any]]:
         has_asked = isinstance(last, e.RunFinished) and last.outcome.interrupts
         asked = [each.id for each in has_asked or ()]
     return out
+
+
+def test_an_older_package_takes_every_recorded_conversation_too() -> None:
+    conversations = [frames_of(path) for path in RECORDED]
+    older = Run("thread-1", "run-1", {}, knows_cancelled=False)
+    told = judged([client(runs_of(each, run=older)[0]) for each in conversations], OLDER)
+    for path, frames, each in zip(RECORDED, conversations, told, strict=True):
+        assert each["errors"] == [], path.stem
+        assert of_messages(each["messages"]) == of_view(view_of(frames)), path.stem
 
 
 def test_the_package_takes_every_recorded_conversation_and_has_our_view_of_it() -> None:

@@ -189,6 +189,11 @@ def test_a_run_without_a_message_ends_when_nothing_is_left_to_do() -> None:
     stopped = ended(state(), complete(interrupted=True), state(turn=None))
     assert isinstance(stopped, e.RunFinished)
     assert stopped.outcome == e.Outcome("cancelled")
+    older = writer(run=Run("thread-1", "run-1", knows_cancelled=False))
+    [*_, last] = wrote(state(), complete(interrupted=True), state(turn=None), on=older)
+    assert isinstance(last, e.RunFinished)
+    assert last.outcome == e.Outcome("success")
+    assert last.metadata == {"turnwire": {"sequence": 0, "turnId": 7, "interrupted": True}}
     failed = ended(state(), complete(is_error=True, error=Failure("c", "No.")), state(turn=None))
     assert isinstance(failed, e.RunError)
     assert (failed.message, failed.code) == ("No.", "c")

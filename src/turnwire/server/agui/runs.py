@@ -89,6 +89,7 @@ async def run(service: Service, request: Request, who: Who) -> Response:
         {} if said.state is None else said.state,
         {**told, "ignored": ignored} if ignored else told,
         ours.raw,
+        said.protocol_version is not None,  # clients before 1.0 send none
     )
     sent = [each.id for each in said.messages if each.role == "user"]
     results = [each.tool_call_id or "" for each in said.messages if each.role == "tool"]

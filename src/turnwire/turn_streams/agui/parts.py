@@ -189,6 +189,8 @@ def end_metadata(end: TurnEnd, turn_id: int | None) -> dict[str, Any]:
     ours: dict[str, Any] = {"sequence": end.after_sequence, "turnId": turn_id}
     if end.cost_usd is not None:
         ours["costUsd"] = end.cost_usd
+    if end.interrupted:
+        ours["interrupted"] = True
     if end.stop_reason is not None:
         ours["stopReason"] = end.stop_reason
     return {OURS: ours}

@@ -58,6 +58,7 @@ class Run(Struct, frozen=True):
     state: Any = UNSET  # the state of the front end; UNSET: not known
     metadata: Mapping[str, Any] = {}  # ours, in the first event
     has_raw: bool = False  # the client also wants the frames of protocol v2
+    knows_cancelled: bool = True  # False: the client is older than AG-UI 1.0
 
 
 class AguiWriter:
@@ -309,7 +310,8 @@ class AguiWriter:
             code = end.error.code if end.error is not None else None
             out.append(e.RunError(said, code, usage, metadata))
             return
-        outcome = e.Outcome("cancelled" if end.interrupted else "success")
+        is_cancelled = end.interrupted and self._run.knows_cancelled
+        outcome = e.Outcome("cancelled" if is_cancelled else "success")
         result = UNSET if end.structured_output is None else to_json(end.structured_output)
         ids = (self._run.thread_id, self._run.run_id)
         out.append(e.RunFinished(*ids, outcome, result, usage, metadata))

@@ -56,15 +56,15 @@ def frames_of(path: Path) -> list[f.Frame]:
 
 
 def runs_of(
-    frames: Iterable[f.Frame], place: StreamPlace | None = START
+    frames: Iterable[f.Frame], place: StreamPlace | None = START, run: Run = RUN
 ) -> tuple[list[list[e.Event]], AguiWriter]:
     """Returns the runs of a client that begins another one as soon as one has ended."""
     out: list[list[e.Event]] = [[]]
-    writer = AguiWriter(RUN, place)
+    writer = AguiWriter(run, place)
     before: list[f.Frame] = []
     for frame in frames:
         if writer.is_over:
-            writer = AguiWriter(RUN, place_of(writer.event_id or ""))
+            writer = AguiWriter(run, place_of(writer.event_id or ""))
             out.append([each for known in before for each in writer.feed(known)])
         out[-1] += writer.feed(frame)
         if isinstance(frame, f.MessageReplay) or _is_entry(frame):
