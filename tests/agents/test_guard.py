@@ -467,7 +467,7 @@ def test_calls_to_an_ended_process_do_no_harm(
         if command == "yes":  # so much that reading is paused
             await process.read()
             async with asyncio.timeout(SECONDS):
-                while not process._pipes.paused:  # noqa: ASYNC110
+                while not process._output.paused:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
         os.kill(process.guard_pid, signal.SIGKILL)
         async with asyncio.timeout(SECONDS):

@@ -9,6 +9,7 @@ import pytest
 from tests.agents.helpers.misbehaving_agents import STARTED, StrangeAgent
 from tests.agents.helpers.session_driver import talking
 from turnwire.agents.local import LocalSession
+from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone
 
 
@@ -35,6 +36,32 @@ def test_events_that_are_sent_together_are_received_together() -> None:
         await session.close()
         with pytest.raises(StopAsyncIteration):
             await anext(batches)
+
+    asyncio.run(run())
+
+
+def test_a_batch_that_the_engine_takes_is_not_yielded_and_a_refused_one_is() -> None:
+    async def run() -> None:
+        taken: list[int] = []
+        takes = True
+
+        def take(batch: list[NormalizedStreamEvent]) -> bool:
+            if takes:
+                taken.append(len(batch))
+            return takes
+
+        session = LocalSession()
+        session.push_batches(take)
+        session._hand_over([STARTED])
+        takes = False
+        session._hand_over([STARTED] * 2)
+        takes = True
+        session._hand_over([STARTED] * 3)  # after the unread one
+        assert taken == [1]
+        assert len(await anext(session.events())) == 5
+        await session.close()
+        session._hand_over([STARTED])
+        assert taken == [1]
 
     asyncio.run(run())
 

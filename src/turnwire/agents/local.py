@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -34,6 +34,7 @@ class LocalSession:
         self._closed = False
         self._died: str | None = None
         self._questions = QuestionRules()
+        self._take: Callable[[list[NormalizedStreamEvent]], bool] | None = None
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
         """Yields batches: all events that are ready at the same time."""
@@ -52,6 +53,10 @@ class LocalSession:
                 return
             else:
                 self._ready.clear()
+
+    def push_batches(self, take: Callable[[list[NormalizedStreamEvent]], bool]) -> None:
+        """Offers batches of `_hand_over` to `take` first. A batch that it refuses is yielded."""
+        self._take = take
 
     async def close(self) -> list[EndedProcess]:
         """Cancels all tasks. Returns an empty list, because no process has to be ended."""
@@ -94,6 +99,15 @@ class LocalSession:
                 self._questions.feed(event)
             self._out.extend(events)
             self._ready.set()
+
+    def _hand_over(self, events: list[NormalizedStreamEvent]) -> None:
+        """Emits events that came together, at once if possible.
+
+        Call it once for all events that are ready: a batch that is taken at once is not joined with
+        the next one.
+        """
+        if self._out or self._is_over or self._take is None or not self._take(events):
+            self._say(*events)
 
     async def _let_read(self, most: int = _MOST) -> None:
         """Waits while more than `most` events are unread, so that memory stays bounded."""

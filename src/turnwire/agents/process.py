@@ -82,71 +82,100 @@ def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) ->
     return str(found)
 
 
-class _Pipes(asyncio.SubprocessProtocol):
-    """Buffers the command's output until it is read, and keeps the end of its standard error."""
+class _Output(asyncio.Protocol):
+    """The command's standard output: handed on as it comes, or buffered until it is read.
+
+    It is a pipe of its own. The pipes of asyncio's subprocesses need one more pass of the event
+    loop for each piece of output.
+    """
 
     def __init__(self) -> None:
-        self.output: list[bytes] = []
-        self.waiting = 0  # bytes
         self.ready = asyncio.Event()
         self.over = asyncio.Event()  # standard output is closed
-        self.exited = asyncio.Event()  # the guard has exited
-        self.last = bytearray()
+        self._buffer: list[bytes] = []
+        self._waiting = 0  # bytes
         self.paused = False
-        self.receive: Callable[[bytes], None] | None = None  # called directly with new output
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._receive: Callable[[bytes], None] | None = None  # called directly with new output
+        self._transport: asyncio.ReadTransport | None = None
+
+    async def open(self) -> int:
+        """Makes the pipe. Returns the end that the command writes to, which the caller closes."""
+        ours, theirs = os.pipe()
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.connect_read_pipe(lambda: self, os.fdopen(ours, "rb", buffering=0))
+        except BaseException:
+            os.close(theirs)
+            raise
+        return theirs
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # The type is not checked at runtime, because uvloop has its own transport classes.
-        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._transport = cast("asyncio.ReadTransport", transport)
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 2:
-            self.last += data
-            del self.last[:-_LAST]
+    def data_received(self, data: bytes) -> None:
+        if self._receive is not None:
+            self._receive(data)
             return
-        if self.receive is not None:
-            self.receive(data)
-            return
-        self.output.append(data)
-        self.waiting += len(data)
+        self._buffer.append(data)
+        self._waiting += len(data)
         self.ready.set()
-        if self.waiting > _MOST:
+        if self._waiting > _MOST:
             self.pause()
 
-    def pause(self) -> None:
-        """Stops reading standard output, so that the command waits."""
-        if not self.paused and not self.over.is_set() and not self._stdout.is_closing():
-            self._stdout.pause_reading()
-            self.paused = True
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.paused = False
+        self.over.set()
+        self.ready.set()
 
-    def resume(self) -> None:
-        """Reads standard output again."""
-        if self.paused:
-            self.paused = False
-            if not self._stdout.is_closing():  # uvloop raises where asyncio does nothing
-                self._stdout.resume_reading()
+    def hand_to(self, receive: Callable[[bytes], None]) -> None:
+        """Calls `receive` with the output so far, and with each piece that comes."""
+        data = self.take()
+        self._receive = receive
+        if data:
+            receive(data)
 
     def take(self) -> bytes:
         """Returns all buffered output and empties the buffer."""
-        data = b"".join(self.output)
-        self.output.clear()
-        self.waiting = 0
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._waiting = 0
         if not self.over.is_set():
             self.ready.clear()
         self.resume()
         return data
 
-    @property
-    def _stdout(self) -> asyncio.ReadTransport:
-        assert self._transport is not None
-        return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(1))
+    def pause(self) -> None:
+        """Stops reading, so that the command waits."""
+        transport = self._transport
+        if not self.paused and transport is not None and not transport.is_closing():
+            transport.pause_reading()
+            self.paused = True
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
+    def resume(self) -> None:
+        """Reads again."""
+        if self.paused:
             self.paused = False
-            self.over.set()
-            self.ready.set()
+            assert self._transport is not None
+            if not self._transport.is_closing():  # uvloop raises where asyncio does nothing
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Closes the pipe. Its end is reported as any other."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class _Life(asyncio.SubprocessProtocol):
+    """The end of the guard, and the end of what the command wrote to its standard error."""
+
+    def __init__(self) -> None:
+        self.exited = asyncio.Event()
+        self.last = bytearray()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.last += data
+        del self.last[:-_LAST]
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -158,7 +187,8 @@ class GuardedProcess:
     def __init__(self, control: socket.socket, token: str) -> None:
         self._control = control
         self._token = token
-        self._pipes = _Pipes()
+        self._output = _Output()
+        self._life = _Life()
         self._transport: asyncio.SubprocessTransport | None = None
         self._guard: asyncio.StreamWriter | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -224,9 +254,13 @@ class GuardedProcess:
         reader, self._guard = await asyncio.open_connection(sock=self._control, limit=_MOST)
         loop = asyncio.get_running_loop()
         reach(CrashPoint.SPAWNS)
-        transport, _ = await loop.subprocess_exec(
-            lambda: self._pipes, *command, start_new_session=True, **how
-        )
+        stdout = await self._output.open()
+        try:
+            transport, _ = await loop.subprocess_exec(
+                lambda: self._life, *command, stdout=stdout, start_new_session=True, **how
+            )
+        finally:
+            os.close(stdout)
         reach(CrashPoint.SPAWNED)
         self._transport = transport
         self._listener = asyncio.create_task(self._listen(reader))
@@ -254,27 +288,24 @@ class GuardedProcess:
 
     async def read(self) -> bytes:
         """Waits for output and returns all of it. Returns b"" after the end of the output."""
-        await self._pipes.ready.wait()
-        return self._pipes.take()
+        await self._output.ready.wait()
+        return self._output.take()
 
     def listen(self, receive: Callable[[bytes], None]) -> None:
         """Calls `receive` with each piece of output as it arrives. This is faster than `read`."""
-        data = self._pipes.take()
-        self._pipes.receive = receive
-        if data:
-            receive(data)
+        self._output.hand_to(receive)
 
     async def silence(self) -> None:
         """Waits until standard output is closed."""
-        await self._pipes.over.wait()
+        await self._output.over.wait()
 
     def pause(self) -> None:
         """Stops reading output, so that the command waits."""
-        self._pipes.pause()
+        self._output.pause()
 
     def resume(self) -> None:
         """Reads output again."""
-        self._pipes.resume()
+        self._output.resume()
 
     def write(self, data: bytes) -> None:
         """Writes to the command's standard input. Raises AgentGone if that is closed."""
@@ -309,7 +340,7 @@ class GuardedProcess:
     @property
     def is_running(self) -> bool:
         """Returns True while the guard runs, and so while a process of the command may run."""
-        return not self._pipes.exited.is_set()
+        return not self._life.exited.is_set()
 
     @property
     def exit_status(self) -> tuple[int | None, str | None]:
@@ -320,7 +351,7 @@ class GuardedProcess:
     @property
     def last_words(self) -> str:
         """Returns the end of what the command wrote to its standard error."""
-        return bytes(self._pipes.last).decode(errors="replace").strip()
+        return bytes(self._life.last).decode(errors="replace").strip()
 
     def how_it_ended(self) -> str:
         """Returns a message for people that says how the command ended."""
@@ -347,7 +378,7 @@ class GuardedProcess:
 
     async def wait(self) -> None:
         """Waits until the command and all its descendants have ended."""
-        await self._pipes.exited.wait()
+        await self._life.exited.wait()
         if self._listener is not None:
             await asyncio.wait([self._listener])
 
@@ -358,11 +389,12 @@ class GuardedProcess:
             with suppress(TimeoutError):
                 async with asyncio.timeout(leave + (grace or 10.0) + 10.0):
                     await self.wait()
-            if not self._pipes.exited.is_set():
+            if not self._life.exited.is_set():
                 with suppress(ProcessLookupError):  # the guard has just ended
                     self._transport.kill()  # the guard hangs; its command is killed with it
                 await self.wait()
             self._transport.close()
+        self._output.close()
         if self._holding is not None:
             self._holding.cancel()
         if self._guard is not None:
@@ -384,6 +416,7 @@ class GuardedProcess:
             self._ended = _sweep(self._token)
             if self._transport is not None:
                 self._transport.close()
+            self._output.close()
 
     def _hear(self, said: dict[str, Any]) -> None:
         match said:

@@ -41,6 +41,8 @@ class QuestionRules:
 
     def feed(self, event: NormalizedStreamEvent) -> None:
         """Raises BadQuestion if the event is an invalid question."""
+        if type(event) not in _WATCHED:  # most events are pieces of text
+            return
         match event:
             case ev.AssistantMessage(content=content):
                 for block in content:
@@ -64,11 +66,10 @@ class QuestionRules:
         Returns None if all questions are valid.
         """
         for place, event in enumerate(events):
-            if type(event) in _WATCHED:  # most events are pieces of text
-                try:
-                    self.feed(event)
-                except BadQuestion as bad:
-                    return place, bad
+            try:
+                self.feed(event)
+            except BadQuestion as bad:
+                return place, bad
         return None
 
     def _problem(self, event: ev.QuestionAsked) -> str | None:

@@ -12,12 +12,17 @@ _DAY = 86_400_000
 @lru_cache(maxsize=16)  # simultaneous events share one time
 def iso(ms: int) -> str:
     """Returns milliseconds since 1970 as ISO 8601 in UTC with `Z`."""
-    days, rest = divmod(ms, _DAY)
+    seconds, ms = divmod(ms, 1000)
+    return f"{_second(seconds)}.{ms:03}Z"
+
+
+@lru_cache(maxsize=16)  # pieces of text come many times in a second
+def _second(seconds: int) -> str:
+    days, rest = divmod(seconds, _DAY // 1000)
     year, month, day = _date(days)
-    seconds, ms = divmod(rest, 1000)
-    minutes, second = divmod(seconds, 60)
+    minutes, second = divmod(rest, 60)
     hour, minute = divmod(minutes, 60)
-    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
 def _date(days: int) -> tuple[int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import UNSET, Struct, UnsetType
@@ -29,6 +29,7 @@ __all__ = [
     "Isolation",
     "NativeFork",
     "PreparesSessions",
+    "PushesBatches",
     "ReadsHistory",
     "RunsCommands",
     "SessionPiece",
@@ -285,6 +286,17 @@ class SteersTurns(Protocol):
 
         The process that got the message has ended before it reported what became of it. With True
         the message is not sent again: the next `prompt` may then have no content.
+        """
+
+
+@runtime_checkable
+class PushesBatches(Protocol):
+    """A session that can hand over a batch of events without a pass of the event loop."""
+
+    def push_batches(self, take: Callable[[list[NormalizedStreamEvent]], bool]) -> None:
+        """Offers each batch to `take` as soon as it comes, if all earlier ones were yielded.
+
+        `take` returns False if it does not take the batch, which then comes through `events`.
         """
 
 

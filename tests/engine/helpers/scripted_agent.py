@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from tests.core.conversation.helpers.driver import whose
 from turnwire.agents.local import LocalSession
@@ -114,6 +114,15 @@ class ScriptedSession(LocalSession):
             self.heard |= self.prompts.keys()
             yield batch
 
+    def push_batches(self, take: Callable[[list[ev.NormalizedStreamEvent]], bool]) -> None:
+        def taken(batch: list[ev.NormalizedStreamEvent]) -> bool:
+            is_taken = take(batch)
+            if is_taken:
+                self.heard |= self.prompts.keys()
+            return is_taken
+
+        super().push_batches(taken)
+
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         self._check_open()
         self.prompts[turn_uuid] += 1
@@ -179,7 +188,7 @@ class ScriptedSession(LocalSession):
             )
         piece = f"[{self.number}] {text}"
         self._text += piece
-        self._say(ev.ContentDelta(*whose(), self._message, 0, "text", piece))
+        self._hand_over([ev.ContentDelta(*whose(), self._message, 0, "text", piece)])
         if finishes:
             self._finish_message()
 
@@ -196,7 +205,7 @@ class ScriptedSession(LocalSession):
 
     def prints(self) -> None:
         if self.in_turn and self.calls:
-            self._say(ev.ToolProgress(*whose(), self.calls[-1], "Bash", 1.0, "a line\n"))
+            self._hand_over([ev.ToolProgress(*whose(), self.calls[-1], "Bash", 1.0, "a line\n")])
 
     def gets_results(self) -> None:
         """Gives every call without an open request its result."""

@@ -234,7 +234,7 @@ class CodexSession(LocalSession):
             events += self._adapter.feed(line)
             self._note(line.message)
         if events:
-            self._say(*events)
+            self._hand_over(events)
             if len(self._out) > _MOST:
                 self._start(self._hold_back())
 

@@ -205,16 +205,29 @@ class Actor:
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
             return
         if isinstance(item, list):
+            if self.grow(item):
+                return
             # Noted now: the agent may have ended when the batch is committed.
             self._spoken_in = self._runner.native_session_id or self._spoken_in
-            if self._task is None and self._hearing.only_grows(self.state, item):
-                self._grow(item)
-                return
         self._inbox.append(item)
         if self._task is None:
             self._task = asyncio.create_task(
                 self._work(), name=f"turnwire {self.row.conversation_id}"
             )
+
+    def grow(self, batch: list[NormalizedStreamEvent]) -> bool:
+        """Publishes a batch that changes only partials: they need no commit, so they need no task.
+
+        Returns False if the batch has to be posted, because it changes more or others wait.
+        """
+        if self.dead or self._task is not None or not self._hearing.only_grows(self.state, batch):
+            return False
+        self._spoken_in = self._runner.native_session_id or self._spoken_in
+        try:
+            self._publish(self._hearing.grow(self.state, batch, self._clock.now()))
+        except Exception:
+            self._has_failed(batch)
+        return True
 
     def recover(self) -> None:
         """Ends the turn that the last owner left running, and sets the timers of requests again."""
@@ -346,13 +359,6 @@ class Actor:
         # would fail again.
         elif not self._runner.lose(_DEFECT):
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
-
-    def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
-        """Publishes partials directly: they need no commit, so they need no task."""
-        try:
-            self._publish(self._hearing.take(self.state, batch, self._clock.now()))
-        except Exception:
-            self._has_failed(batch)
 
     def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """Joins a batch with the batches queued directly after it, to commit them together."""

@@ -65,10 +65,21 @@ class AgentEvents:
     @staticmethod
     def only_grows(state: Conversation, events: Iterable[NormalizedStreamEvent]) -> bool:
         """Returns whether the events change only partials, so that they need no commit."""
-        return all(
-            type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id)
-            for event in events
-        )
+        for event in events:  # no generator: this is called for each piece of text
+            if type(event) not in _GROWS or not _is_under_way(state, event.parent_tool_use_id):
+                return False
+        return True
+
+    def grow(self, state: Conversation, events: Iterable[NormalizedStreamEvent], at: int) -> Steps:
+        """Handles events that change only partials, as `take` does. Most events are of this kind."""
+        now = iso(at)
+        growing: list[NormalizedStreamEvent] = []
+        for each in joined(events):
+            event = _writable(each)
+            growing.append(event)
+            if type(event) is not ev.ContentDelta:
+                self._entries.feed(event, run_id="", now=now)  # returns none, but tracks blocks
+        return Steps(state, happened=self._channel.stream(growing, state, now))
 
     def take(
         self,

@@ -27,6 +27,7 @@ from turnwire.ports import (
     AgentsBusy,
     AgentSession,
     Lease,
+    PushesBatches,
     SessionPiece,
     SessionStart,
     SteersTurns,
@@ -70,6 +71,9 @@ class AgentConversation(Protocol):
 
     def post(self, item: list[NormalizedStreamEvent]) -> None:
         """Takes a batch of events."""
+
+    def grow(self, batch: list[NormalizedStreamEvent]) -> bool:
+        """Publishes a batch that changes only partials. Returns False if it has to be posted."""
 
     async def settle(self) -> None:
         """Waits until all events that were posted are committed."""
@@ -141,7 +145,10 @@ class OpenAgent:
         self._conversation = conversation
         self._lost = lost
         self._closing: asyncio.Task[list[EndedProcess]] | None = None
+        self._is_reading = False  # the reader waits for the next batch, and holds none
         self._reader = asyncio.create_task(self._read())
+        if isinstance(stored, PushesBatches):
+            stored.push_batches(self._grow)
 
     @property
     def stays_here(self) -> bool:
@@ -219,8 +226,9 @@ class OpenAgent:
         message: str | None = None
         rules = QuestionRules()
         try:
+            self._is_reading = True
             async for batch in self.session.events():
-                self.has_unheard_prompt = False
+                self._is_reading = self.has_unheard_prompt = False
                 await self._keep_pieces()  # before the events: both are committed together
                 bad = rules.first_bad(batch)
                 if bad is not None:  # the events before it are valid
@@ -233,12 +241,23 @@ class OpenAgent:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_WAIT_FOR_LONG):
                             await self._conversation.settle()
+                self._is_reading = True
         except AgentGone as gone:
             message = gone.message
         except Exception as error:
             message = broken(error)
+        self._is_reading = False
         if not self.is_closing:
             self._lost(message)
+
+    def _grow(self, batch: list[NormalizedStreamEvent]) -> bool:
+        """Takes a batch that changes only partials, which are most batches, without the reader."""
+        if not self._is_reading or (self._stored is not None and self._stored.has_pieces):
+            return False
+        if not self._conversation.grow(batch):
+            return False
+        self.has_unheard_prompt = False
+        return True
 
     async def _keep_pieces(self) -> None:
         if self._stored is not None and self._stored.has_pieces:

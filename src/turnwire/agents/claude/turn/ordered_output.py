@@ -21,20 +21,20 @@ class OrderedOutput:
     """Emits events in order. The end of an interrupted turn lists the processes that were ended.
 
     Those processes may take a moment to end; later events wait in a buffer meanwhile. `below` lists
-    the running processes, the program first. `say` emits; `start` runs a task that ends with the
-    session.
+    the running processes, the program first. `hand_over` emits events together; `start` runs a task
+    that ends with the session.
     """
 
     def __init__(
         self,
         turn: TurnTracker,
         below: Callable[[], list[Running]],
-        say: Callable[..., None],
+        hand_over: Callable[[list[NormalizedStreamEvent]], None],
         start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._turn = turn
         self._stopped = StopReceipt(below)
-        self._say = say
+        self._hand_over = hand_over
         self._start = start
         self._late: list[NormalizedStreamEvent] | None = None  # events that wait for the receipt
 
@@ -53,7 +53,7 @@ class OrderedOutput:
             return False
         if not self._turn.runs:
             self._stopped.forget()  # the turn ended before the interrupt
-        self._say(*events)
+        self._hand_over(events)
         return True
 
     def add(self, event: NormalizedStreamEvent) -> None:
@@ -61,17 +61,17 @@ class OrderedOutput:
         if self._late is not None:
             self._late.append(event)
         else:
-            self._say(event)
+            self._hand_over([event])
 
     async def _name_the_dead(self) -> None:
         processes = await self._stopped.died()
         assert self._late is not None
         late, self._late = self._late, None
-        self._say(
-            *(
+        self._hand_over(
+            [
                 structs.replace(event, processes=processes) if _is_stopped(event) else event
                 for event in late
-            )
+            ]
         )
 
 
