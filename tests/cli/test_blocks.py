@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from turnwire.cli.live.ask import Decision, ask_permission
+from turnwire.cli.live.ask import Decision, ask_permission, read_decision
 from turnwire.cli.live.blocks import block_lines
 from turnwire.cli.live.cards import Call, Voice, head_of, input_of
 from turnwire.core.status import OpenRequest
@@ -81,3 +82,24 @@ async def test_a_choice_that_the_agent_cannot_take_is_not_offered() -> None:
     person = Person("e", "n")
     assert await ask_permission(person, plain) == Decision("deny")
     assert person.hints == ["y: allow  n: deny"] * 2
+
+
+async def test_an_agent_that_takes_one_rule_is_given_the_one_that_the_person_chooses() -> None:
+    rules = [
+        {"rules": [{"toolName": "command_execution", "ruleContent": what}], "destination": where}
+        for what, where in (("git push", "session"), ("git *", "userSettings"))
+    ]
+    request = OpenRequest(
+        "p", "permission", "t", "command_execution", {}, suggestions=rules, decision_only=True
+    )
+    person = Person("a3", "a2")
+    assert await ask_permission(person, request) == Decision("allow", remember=rules[1:])
+    assert person.hints[0] == (
+        "y: allow  n: deny  a: always (command_execution(git push) for this session)  "
+        "a2: always (command_execution(git *) in all conversations on this machine)"
+    )
+    for words in ("a", "always", "a1", "a 1"):
+        assert read_decision(request, words) == Decision("allow", remember=rules[:1])
+    together = structs.replace(request, decision_only=False)
+    assert read_decision(together, "A") == Decision("allow", remember=rules)
+    assert read_decision(together, "a2") is None

@@ -34,7 +34,14 @@ test("Codex plans, runs a command, changes a file and asks, each in its own card
   await bar.locator(".command-line", { hasText: "echo outside" }).waitFor();
   await look(page, "codex-permission");
   // Codex runs the command as it is, or not at all.
-  expect(await bar.locator(".choices button").allTextContents()).toEqual(["Allow y", "Always a", "Deny n"]);
+  expect(await bar.locator(".choices button").allTextContents()).toEqual(["Allow y", "Deny n"]);
+  // It takes one rule: for this session, or an amendment of its own policy.
+  const rules = bar.locator("ul.rules li");
+  expect(await rules.locator(":scope > span").allTextContents()).toEqual([
+    expect.stringMatching(/echo outside.* in this conversation, while its agent runs$/),
+    expect.stringMatching(/echo outside \* · in all conversations on this machine$/),
+  ]);
+  expect(await rules.getByRole("button").allTextContents()).toEqual(["Always a", "Always "]);
   const plan = page.locator(".card.todo", { hasText: "Look around" });
   await plan.waitFor();
   await page.locator(".strip.plan", { hasText: "Greet" }).waitFor();

@@ -72,7 +72,8 @@ class PermissionAsked(_Payload, frozen=True):
     suggestions: list[Any] = []  # rules the agent offers to remember
     blocked_path: str | None = None  # the path that made the agent ask
     reason: str | None = None  # why the agent has to ask
-    decision_only: bool = False  # the agent takes no `updated_input` and no reason
+    # The agent takes no `updated_input`, no reason, and one of the `suggestions`.
+    decision_only: bool = False
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
     agent_id: str | None = None  # the id of that sub-agent
 

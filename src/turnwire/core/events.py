@@ -291,7 +291,8 @@ class PermissionRequested(Event, frozen=True):
     blocked_path: str | None = None  # the path that made the agent ask
     reason: str | None = None  # why the agent has to ask
     raw: Raw | UnsetType = UNSET  # the agent's own message, unchanged
-    decision_only: bool = False  # the agent takes no `updated_input` and no reason
+    # The agent takes no `updated_input`, no reason, and one of the `suggestions`.
+    decision_only: bool = False
 
 
 class RequestWithdrawn(Event, frozen=True):

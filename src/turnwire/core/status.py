@@ -75,7 +75,8 @@ class OpenRequest(_Plain, frozen=True):
     suggestions: list[Any] = []  # of a permission: rules the agent offers to remember
     blocked_path: str | None = None  # of a permission: the path that made the agent ask
     reason: str | None = None  # of a permission: why the agent has to ask
-    decision_only: bool = False  # of a permission: the agent takes no `updated_input` and no reason
+    # Of a permission: the agent takes no `updated_input`, no reason, and one of the `suggestions`.
+    decision_only: bool = False
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
     agent_id: str | None = None  # the id of that sub-agent
 

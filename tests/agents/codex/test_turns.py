@@ -90,6 +90,25 @@ async def test_a_permission_is_given_denied_and_given_for_the_session(tmp_path: 
         assert it.text == ["One.", "Two.", "Three.", "Four."]
 
 
+async def test_an_amendment_of_codex_policy_outlives_the_process(tmp_path: Path) -> None:
+    replies: list[Answer] = [
+        *(Say([beyond("touch a", "call_1")]), "One."),
+        *(Say([beyond("touch a", "call_2")]), "Two."),
+    ]
+    async with stage(tmp_path, *replies) as it:
+        await it.talk.send("go")
+        wants = await it.wants()
+        session, amendment = wants.suggestions
+        assert (session["destination"], amendment["destination"]) == ("session", "userSettings")
+        await it.talk.decide(wants.request_id, "allow", remember=[amendment])
+        await it.ends()
+        await it.stop()
+        await it.start_again()
+        await it.says("again")
+        assert not it.results["call_2"].is_error
+        assert not it.seen.of(f.AssistantPermissionRequest)
+
+
 async def test_a_question_gets_its_answer(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([ask()]), "Blue it is.") as it:
         await it.talk.send("go")

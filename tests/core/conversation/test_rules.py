@@ -28,6 +28,12 @@ def test_in_the_owners_it_holds_where_the_agent_says(place: str | None) -> None:
     assert offered_rules([rule(place)], is_owners=True, modes=[]) == [rule(place)]
 
 
+def test_a_rule_that_cannot_be_narrowed_to_the_session_is_for_the_owner() -> None:
+    fixed = [rule("userSettings", narrowable=False), rule("session", narrowable=False)]
+    assert offered_rules(fixed, is_owners=False, modes=[]) == fixed[1:]
+    assert offered_rules(fixed, is_owners=True, modes=[]) == fixed
+
+
 def test_rules_that_become_the_same_are_offered_once() -> None:
     both = [rule("localSettings"), rule("userSettings")]
     assert offered_rules(both, is_owners=False, modes=[]) == [rule("session")]

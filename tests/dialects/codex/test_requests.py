@@ -63,6 +63,33 @@ def test_a_command_is_asked_about_and_may_be_allowed_for_the_session() -> None:
     assert answer(server, "deny") == {"decision": "decline"}
 
 
+def test_a_command_may_be_allowed_by_an_amendment_of_codex_own_policy() -> None:
+    begins = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["git", "push it"]}}
+    hosts = [{"host": "a.example", "action": action} for action in ("allow", "deny")]
+    network = {"applyNetworkPolicyAmendment": {"network_policy_amendment": hosts[0]}}
+    server, (_, wanted) = ask(
+        COMMAND,
+        itemId="call_1",
+        command="git 'push it' now",
+        availableDecisions=["accept", begins, "cancel", {"other": 1}],
+        proposedExecpolicyAmendment=["git", "push it"],
+        proposedNetworkPolicyAmendments=hosts,
+    )
+    session, commands, host = wanted.suggestions
+    kept = {"behavior": "allow", "destination": "userSettings", "narrowable": False}
+    rule = {"toolName": "command_execution", "ruleContent": "git 'push it' *"}
+    assert commands == {"type": "addRules", "rules": [rule], **kept}
+    assert host["rules"] == [{"toolName": "network", "ruleContent": "a.example"}]
+    assert answer(server, "allow", remember=[session]) == {"decision": "acceptForSession"}
+    assert answer(server, "allow", remember=[commands]) == {"decision": begins}
+    assert answer(server, "allow", remember=[host]) == {"decision": network}
+    # Codex takes one: the first. A rule that another user gets for the session is no amendment.
+    assert answer(server, "allow", remember=[session, host]) == {"decision": "acceptForSession"}
+    narrowed = {**commands, "destination": "session"}
+    assert answer(server, "allow", remember=[narrowed]) == {"decision": "acceptForSession"}
+    assert answer(server, "deny", remember=[commands]) == {"decision": "decline"}
+
+
 def test_a_patch_is_asked_about_with_its_changes() -> None:
     server = Server()
     changes = [{"path": "/a", "kind": {"type": "add"}, "diff": "hi"}, {"path": "/b", "kind": 3}]

@@ -93,12 +93,13 @@ export function Permission({ conversation, request, decide, role, place }: Props
     }
   };
   const allow = () => void tell("allow");
-  const always = () => void tell("allow", { remember: suggestions });
+  const meanings = meaningsOfAlways(request);
+  const always = (remember = meanings[0] ?? []) => void tell("allow", { remember });
   const hasKeys = place === 0;
   const isReady = useIsStable(place, UNREAD_TIME) && !isBusy;
   const isOn = isReady && hasKeys && mode === "plain";
   const rules = useId();
-  useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
+  useKeys({ y: allow, n: () => void tell("deny"), ...(meanings.length ? { a: () => always() } : {}) }, isOn);
   return (
     <section role={role} className="request permission" aria-label={words.permission}>
       <header>
@@ -139,20 +140,40 @@ export function Permission({ conversation, request, decide, role, place }: Props
       {suggestions.length > 0 && mode === "plain" && (
         <p className="rules" id={rules}>
           <span className="muted">{words.rules.always}</span>
-          {rulesIn(suggestions, words).map((rule) => (
-            <span key={rule}>
-              <VisibleText text={rule} />
-            </span>
-          ))}
+          {meanings.length === 1 &&
+            rulesIn(suggestions, words).map((rule) => (
+              <span key={rule}>
+                <VisibleText text={rule} />
+              </span>
+            ))}
         </p>
+      )}
+      {meanings.length > 1 && mode === "plain" && (
+        <ul className="rules">
+          {rulesIn(suggestions, words).map((rule, number) => (
+            <li key={rule}>
+              <button
+                type="button"
+                disabled={!isReady}
+                onClick={() => always(meanings[number])}
+                aria-describedby={`${rules}-${number}`}
+              >
+                {words.always} {hasKeys && number === 0 && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
+              </button>
+              <span id={`${rules}-${number}`}>
+                <VisibleText text={rule} />
+              </span>
+            </li>
+          ))}
+        </ul>
       )}
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={!isReady} onClick={allow}>
             {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
           </button>
-          {suggestions.length > 0 && (
-            <button type="button" disabled={!isReady} onClick={always} aria-describedby={rules}>
+          {meanings.length === 1 && (
+            <button type="button" disabled={!isReady} onClick={() => always()} aria-describedby={rules}>
               {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
             </button>
           )}
@@ -177,6 +198,12 @@ export function Permission({ conversation, request, decide, role, place }: Props
       )}
     </section>
   );
+}
+
+/** Returns what "always" can mean: all rules together, or each by itself if the agent takes only one. */
+function meaningsOfAlways({ decision_only, suggestions = [] }: OpenRequest): unknown[][] {
+  if (decision_only) return suggestions.map((each) => [each]);
+  return suggestions.length ? [[...suggestions]] : [];
 }
 
 /** All arguments: the person who decides must see each of them. */

@@ -557,7 +557,6 @@ export interface OpenRequest {
   blocked_path?: string;
   /** ISO 8601, UTC; absent: no deadline */
   deadline_at?: string;
-  /** of a permission: the agent takes no `updated_input` and no reason */
   decision_only?: boolean;
   /** of a permission */
   description?: string;
@@ -637,7 +636,6 @@ export interface PermissionAsked {
   blocked_path?: string;
   /** ISO 8601, UTC; the permission is then denied */
   deadline_at?: string;
-  /** the agent takes no `updated_input` and no reason */
   decision_only?: boolean;
   description?: string;
   inbox_item_id?: string;

@@ -64,9 +64,7 @@ class ClaudeSession(LocalSession):
             refused=self._tell_refused,
         )
         self._turn = TurnTracker()
-        self._output = OrderedOutput(
-            self._turn, self._process.below, self._hand_over, self._start
-        )
+        self._output = OrderedOutput(self._turn, self._process.below, self._hand_over, self._start)
         self._requests = ControlRequests(
             opening.bounds.modes, answer=self._process.answer, tell=self._tell_answer
         )

@@ -70,7 +70,7 @@ async def _items(home: Home) -> list[InboxItem]:
 def _print(items: list[InboxItem], home: Home) -> None:
     from rich.text import Text
 
-    from turnwire.cli.live.requests import permission_lines, question_lines
+    from turnwire.cli.live.requests import permission_lines, question_lines, rules_of
     from turnwire.cli.terminal.table import Page, ago
 
     page = Page()
@@ -95,3 +95,7 @@ def _print(items: list[InboxItem], home: Home) -> None:
             page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "--deny")), 2)
             if request.suggestions:
                 page.words(Text.assemble(("Always: ", "dim"), home.command(*words, "a")), 2)
+            if request.decision_only:
+                for number, rule in enumerate(request.suggestions[1:], 2):
+                    command = home.command(*words, f"a{number}")
+                    page.words(Text.assemble((f"Always ({rules_of([rule])}): ", "dim"), command), 2)

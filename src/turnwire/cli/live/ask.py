@@ -117,27 +117,42 @@ async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
                 asker.tell([_arrow("allowed" if given is None else "allowed, as changed")])
                 return Decision("allow", updated_input=given)
             case Decision() as always if given is None:
-                asker.tell([_arrow(f"always allowed: {rules_of(request.suggestions)}")])
+                asker.tell([_arrow(f"always allowed: {rules_of(always.remember)}")])
                 return always
             case _:
                 asker.note([Text("Please answer with one of the letters.", "yellow")])
 
 
 def read_decision(request: OpenRequest, text: str) -> Decision | None:
-    """Reads a decision: `y`, `n`, `n REASON` or `a`; the words yes, no and always also work.
+    """Reads a decision: `y`, `n`, `n REASON`, `a` or `a2`; the words yes, no, always also work.
 
-    Returns None for other text, and for `a` if the agent suggests no rule.
+    Returns None for other text, and for `a` if the agent suggests no such rule.
     """
     word, _, rest = text.strip().partition(" ")
+    always = _always(request)
     match word.casefold(), rest.strip():
         case "n" | "no", reason:
             return Decision("deny", reason or None)
         case "y" | "yes", "":
             return Decision("allow")
-        case "a" | "always", "" if request.suggestions:
-            return Decision("allow", remember=request.suggestions)
+        case "a" | "always", "" if always:
+            return Decision("allow", remember=always[0])
         case _:
+            number = text.strip().casefold().removeprefix("always").removeprefix("a").strip()
+            is_one = word[:1].casefold() == "a" and number.isdecimal()
+            if is_one and 1 <= int(number) <= len(always):
+                return Decision("allow", remember=always[int(number) - 1])
             return None
+
+
+def _always(request: OpenRequest) -> list[list[Any]]:
+    """Returns the rules that "always" can mean: all together, or one of them.
+
+    An agent that takes only a decision takes one rule with it.
+    """
+    if request.decision_only:
+        return [[rule] for rule in request.suggestions]
+    return [request.suggestions] if request.suggestions else []
 
 
 async def _deny(asker: Asker, request: OpenRequest, words: str) -> Decision:
@@ -151,8 +166,8 @@ async def _deny(asker: Asker, request: OpenRequest, words: str) -> Decision:
 
 def _choices(request: OpenRequest, given: Any) -> str:
     words = ["y: allow", "n: deny"]
-    if request.suggestions and given is None:
-        words.append(f"a: always ({rules_of(request.suggestions)})")
+    for number, rules in enumerate(_always(request) if given is None else [], 1):
+        words.append(f"a{number if number > 1 else ''}: always ({rules_of(rules)})")
     return "  ".join(words if request.decision_only else [*words, "e: edit"])
 
 

@@ -35,12 +35,15 @@ def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[
     """Returns the suggestions that people are offered, as plain values, without duplicates.
 
     `is_owners`: the conversation belongs to the owner of the data. In any other conversation a rule
-    holds for the session only. `modes` are the permission modes that any user may choose. A
-    suggestion to change to another mode is left out.
+    holds for the session only; a rule that cannot (`narrowable: false`) is left out. `modes` are
+    the permission modes that any user may choose. A suggestion to change to another mode is left
+    out.
     """
     rules: list[Any] = []
     for suggestion in to_builtins(suggestions):
         rule = suggestion if is_owners else for_session(suggestion)
+        if rule != suggestion and suggestion.get("narrowable") is False:
+            continue
         if rule not in rules and _may_be_offered(rule, modes):
             rules.append(rule)
     return rules

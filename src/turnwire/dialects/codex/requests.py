@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 shown["network"] = asked.network_approval_context
             if asked.additional_permissions is not None:
                 shown["permissions"] = asked.additional_permissions
-            rules = _for_session("command_execution", asked.command)
+            rules = [rule for rule, _ in _lasting(asked)]
             return WhatIsAsked(
                 asked.item_id, "command_execution", shown, [], None, asked.reason, rules
             )
@@ -69,7 +70,7 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 [],
                 None,
                 asked.reason,
-                _for_session("file_change", ", ".join(each.path for each in changes)),
+                [_rule("file_change", ", ".join(each.path for each in changes))],
             )
         case m.PermissionsApproval() as asked:
             shown = {"permissions": asked.permissions, "cwd": asked.cwd}
@@ -80,7 +81,7 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 [],
                 None,
                 asked.reason,
-                _for_session("request_permissions", None),
+                [_rule("request_permissions", None)],
             )
         case m.UserInputRequest() as asked if asked.questions:
             given = [_as_input(each) for each in asked.questions]
@@ -92,10 +93,51 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
             return None
 
 
-def _for_session(name: str, what: str | None) -> list[Any]:
-    """Returns the rule to allow the same without a question until the session ends."""
+def _rule(name: str, what: str | None, destination: str = "session") -> dict[str, Any]:
+    """Returns the rule to allow something without a question, until the session ends or longer."""
     rule = {"toolName": name, "ruleContent": what} if what else {"toolName": name}
-    return [{"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}]
+    kept = {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": destination}
+    # Codex writes other rules into its own files, or does not keep them.
+    return kept if destination == "session" else {**kept, "narrowable": False}
+
+
+def _lasting(asked: m.CommandApproval) -> list[tuple[dict[str, Any], Any]]:
+    """Returns the rules that allow a command for longer, each with the decision for Codex.
+
+    The first one ends with the session. The others are amendments of Codex's own policy: for
+    commands that begin alike, and for a host of the network.
+    """
+    lasting: list[tuple[dict[str, Any], Any]] = [
+        (_rule("command_execution", asked.command), "acceptForSession")
+    ]
+    decisions: list[Any] = [*(asked.available_decisions or [])]
+    if asked.proposed_execpolicy_amendment:
+        amended = {"execpolicy_amendment": asked.proposed_execpolicy_amendment}
+        decisions.append({"acceptWithExecpolicyAmendment": amended})
+    for proposed in asked.proposed_network_policy_amendments or []:
+        amended = {"network_policy_amendment": proposed}
+        decisions.append({"applyNetworkPolicyAmendment": amended})
+    for decision in decisions:
+        rule = _amendment(decision)
+        if rule is not None and all(rule != each for each, _ in lasting):
+            lasting.append((rule, decision))
+    return lasting
+
+
+def _amendment(decision: Any) -> dict[str, Any] | None:
+    """Returns the rule of a decision that amends Codex's policy. Returns None for any other."""
+    match decision:
+        case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [_, *_] as begins}}:
+            words = shlex.join(map(str, begins))
+            return _rule("command_execution", f"{words} *", "userSettings")
+        case {
+            "applyNetworkPolicyAmendment": {
+                "network_policy_amendment": {"action": "allow", "host": str(host)}
+            }
+        }:
+            return _rule("network", host, "userSettings")
+        case _:
+            return None
 
 
 # Front ends read the questions in the input of the call, where the text of a question is its id.
@@ -149,6 +191,11 @@ def answer_of(
             granted = {} if denied else asked.permissions or {}
             scope = "session" if remember and not denied else "turn"
             return {"permissions": granted, "scope": scope}
+        case m.CommandApproval() as asked if remember and not denied:
+            decisions = [
+                decision for rule in remember for each, decision in _lasting(asked) if each == rule
+            ]
+            return {"decision": decisions[0] if decisions else "acceptForSession"}
         case _:
             allowed = "acceptForSession" if remember else "accept"
             return {"decision": "decline" if denied else allowed}
