@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -17,23 +16,26 @@ from msgspec import structs
 from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend, share_of
-from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
+from turnwire.core.conversation.state import Conversation, needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
-from turnwire.core.message import Message, run_id
+from turnwire.core.message import Message
 from turnwire.core.partials import Partial
-from turnwire.core.recap import recap
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.actor.agent_runner import AgentRunner
-from turnwire.engine.actor.budget import NO_LIMIT, Allowance, UserBudgets
+from turnwire.engine.actor.budget import Allowance, UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask, Controls, accept, refuse
+from turnwire.engine.actor.handover import entries_after, last_heard, missed, next_agent
+from turnwire.engine.actor.native_session import NativeSession
 from turnwire.engine.actor.partial_saving import Saving
 from turnwire.engine.actor.slots import Slot, Slots
+from turnwire.engine.actor.spending import Spending, only_asks, works
 from turnwire.engine.actor.steps import Steps
+from turnwire.engine.actor.store_retries import StoreRetries
+from turnwire.engine.actor.timers import DEADLINE, Timers, passed_timer
 from turnwire.engine.fanout.channel import Channel, FollowAgain
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
@@ -45,13 +47,11 @@ from turnwire.ports import (
     Damaged,
     Fenced,
     Lease,
-    NativeFork,
     Receipt,
     SessionPiece,
     SessionStart,
     StorageUnavailable,
     Store,
-    Timer,
 )
 
 __all__ = ["Actor"]
@@ -59,11 +59,6 @@ __all__ = ["Actor"]
 _log = logging.getLogger("turnwire")
 _UNREACHABLE = "The log could not be written for so long that another process may take over."
 _DEFECT = "An event of the agent could not be handled. The log of the server says why."
-_DEADLINE = "deadline:"  # the names of the timers of requests begin with this
-_RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
-
-
-_T = TypeVar("_T")
 
 
 class _ChoiceDone(msgspec.Struct, frozen=True):
@@ -119,18 +114,13 @@ class Actor:
         self._idle_seconds = idle_seconds
         self._ended = ended
         self._committed = committed
-        self._budgets = budgets
-        self._holds = False  # budget may be reserved for its turn
+        self._retries = StoreRetries(clock, self._store_failed)
+        self._spending = Spending(budgets, claim, row.user, self._retries.run)
         self._choosing = 0  # choices that the agent may not know yet
-        self._native_session_id = row.native_session_id
-        self._owns_session = row.owns_session
-        self._pieces: list[SessionPiece] = []  # of the agent's session, not committed yet
-        self._pins_to = node
-        self._has_old_pieces = False  # the store may have pieces of earlier sessions
-        self._spoken_in: str | None = None  # the agent's session that sent the latest batch
+        self._native = NativeSession(row, node)
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._timers: dict[str, Timer] = {}
+        self._timers = Timers(clock, self._fire)
         self._use(agent)
         self._left = partials
         self._saving = Saving(
@@ -142,8 +132,6 @@ class Actor:
             lost=self.lose,
         )
         self._controls = Controls()
-        self._stopping = asyncio.Event()
-        self._try_again = asyncio.Event()
         self._holds_turns = False
         self.has_held_turn = False  # a turn has begun, and the agent was not told
         self.dead = False  # stopped, or another owner has taken over
@@ -163,7 +151,7 @@ class Actor:
             agent,
             Slot(self._slots, row.user, row.agent, self._make_room),
             new_id=self._new_id,
-            fetch=lambda digest: self._with_retries(lambda: self._store.get_blob(digest)),
+            fetch=lambda digest: self._retries.run(lambda: self._store.get_blob(digest)),
             roots=self._roots,
         )
 
@@ -177,10 +165,10 @@ class Actor:
             self._inbox
             or self._controls
             or self._task
-            or any(not name.startswith(_DEADLINE) for name in self._timers)
+            or self._timers.keep_in_memory
             or self._runner.is_open
             or self.channel.is_followed
-            or self._stopping.is_set()  # its last step is still to be written
+            or self._retries.is_stopping  # its last step is still to be written
         )
 
     @property
@@ -191,7 +179,7 @@ class Actor:
         """
         if self._inbox or self._task or self._controls:
             return False
-        return not _works(self.state) or _only_asks(self.state)
+        return not works(self.state) or only_asks(self.state)
 
     @property
     def has_agent(self) -> bool:
@@ -208,7 +196,7 @@ class Actor:
             if self.grow(item):
                 return
             # Noted now: the agent may have ended when the batch is committed.
-            self._spoken_in = self._runner.native_session_id or self._spoken_in
+            self._native.heard(self._runner.native_session_id)
         self._inbox.append(item)
         if self._task is None:
             self._task = asyncio.create_task(
@@ -222,7 +210,7 @@ class Actor:
         """
         if self.dead or self._task is not None or not self._hearing.only_grows(self.state, batch):
             return False
-        self._spoken_in = self._runner.native_session_id or self._spoken_in
+        self._native.heard(self._runner.native_session_id)
         try:
             self._publish(self._hearing.grow(self.state, batch, self._clock.now()))
         except Exception:
@@ -248,7 +236,7 @@ class Actor:
             if ms_of(request.deadline_at) <= now:
                 passed.append(request.request_id)
             else:
-                self._set_timer(f"{_DEADLINE}{request.request_id}", ms_of(request.deadline_at))
+                self._timers.set(f"{DEADLINE}{request.request_id}", ms_of(request.deadline_at))
         self.pass_deadlines(passed)
 
     def pass_deadlines(self, request_ids: Iterable[str]) -> None:
@@ -278,11 +266,10 @@ class Actor:
 
     async def stop(self, reason: str = "server_stopped") -> None:
         """Ends the agent, writes the reason into the log, and takes no more items."""
-        self._stopping.set()
-        self._try_again.set()
+        self._retries.stop()
         await self._runner.close()
         await self.settle()
-        self.cancel_timers()
+        self._timers.cancel_all()
         await self._saving.stop()
         if not self.dead:
             is_archived = reason == "archived"
@@ -395,7 +382,9 @@ class Actor:
         now = self._clock.now()
         asked = ask.at(now, ended)
         if isinstance(asked, i.Said | i.Answered):
-            asked = structs.replace(asked, budget=await self._user_budget())
+            asked = structs.replace(
+                asked, budget=await self._spending.budget_of_user(self._agent.capabilities)
+            )
         if isinstance(asked, i.ChoseAgent):
             self._find_agent(asked.agent)
             asked = structs.replace(asked, current=self.row.agent)
@@ -472,24 +461,14 @@ class Actor:
     async def _change_agent(self, over: i.HandedOver) -> None:
         """Lets the chosen agent take over. It is said why if it cannot."""
         await self._hear(self._hearing.silence(self.state, over.at), over.at)
-        chosen, agent = self.state.next_agent, self._agent
-        session = self._spoken_in or self._native_session_id
-        owns = self._owns_session or session != self._native_session_id
-        over = structs.replace(over, session=session, owns_session=owns)
-        try:
-            if chosen is not None:
-                agent = self._find_agent(chosen)
-            over = structs.replace(over, questions_survive=agent.capabilities.questions_survive)
-        except Refused as refused:
-            over = structs.replace(over, refused=refused.message)
+        over, agent = next_agent(over, self.state, self._native, self._agent, self._find_agent)
         steps = Steps(self.state)
         steps.add(over, self.channel)
         await self._write(steps, over.at)
         change = next((w for w in steps.writes if isinstance(w, e.ChangeAgent)), None)
         if change is not None:
-            self._native_session_id = change.session
-            self._owns_session = change.owns_session
-            self._spoken_in, self._choosing = None, 0
+            self._native.change(change)
+            self._choosing = 0
             self.row = structs.replace(
                 self.row,
                 agent=change.agent,
@@ -511,15 +490,14 @@ class Actor:
     # --- effects ------------------------------------------------------------------------------
 
     def _commit(self, steps: Steps, now: int, receipt: Receipt | None, *, happened: bool) -> Commit:
-        native = self._runner.native_session_id or self._spoken_in
-        changed = native if native != self._native_session_id else None
+        changed = self._native.new_name(self._runner.native_session_id)
         kept = [write for write in steps.writes if not isinstance(write, e.Tell)]
-        settles = self._holds and not _works(steps.state)
+        settles = self._spending.settles(steps.state)
         return Commit(
             *(self.claim, steps.state, kept, iso(now), receipt, changed, happened, settles),
             is_news=steps.is_news,
             ended_blocks=self._saving.ended() if happened else [],
-            pieces=[*self._pieces],
+            pieces=[*self._native.pieces],
         )
 
     async def _write_once(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
@@ -528,13 +506,13 @@ class Actor:
         commit = self._commit(steps, now, receipt, happened=False)
         await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
-        self._is_committed(commit)
+        self._native.is_committed(commit, self.row)
 
     async def _write(self, steps: Steps, now: int, receipt: Receipt | None = None) -> None:
         """Commits a step that cannot be refused: retries until the store accepts it."""
         has_changed = steps.writes or steps.state != self.state
         # The last pieces of a session that has ended belong to no other step.
-        has_last_pieces = self._pieces and not self._runner.has_session
+        has_last_pieces = self._native.pieces and not self._runner.has_session
         if not (has_changed or receipt is not None or self._saving.ended() or has_last_pieces):
             return
 
@@ -545,54 +523,29 @@ class Actor:
             reach(CrashPoint.STEP_WRITTEN)
             return commit
 
-        commit = await self._with_retries(write)
+        commit = await self._retries.run(write)
         self._saving.forget(commit.ended_blocks)
-        self._is_committed(commit)
+        self._native.is_committed(commit, self.row)
         # The sessions of agents that may take over again are kept.
         is_shared = steps.state.handover is not None
-        if self._has_old_pieces and self._native_session_id is not None and not is_shared:
-            keep = self._native_session_id
-            await self._with_retries(lambda: self._store.forget_pieces(self.claim, keep=keep))
-            self._has_old_pieces = False
-        node = self._pins_to
-        if node is not None and self._native_session_id is not None and self._runner.stays_here:
-            await self._with_retries(lambda: self._store.pin(self.claim, node))
-            self._pins_to = None
+        native, name = self._native, self._native.name
+        if native.has_old_pieces and name is not None and not is_shared:
+            await self._retries.run(lambda: self._store.forget_pieces(self.claim, keep=name))
+            native.has_old_pieces = False
+        node = native.pins_to
+        if node is not None and name is not None and self._runner.stays_here:
+            await self._retries.run(lambda: self._store.pin(self.claim, node))
+            native.pins_to = None
 
-    def _is_committed(self, commit: Commit) -> None:
-        """Notes what a commit has written of the agent's session."""
-        del self._pieces[: len(commit.pieces)]
-        if commit.native_session_id is not None:
-            is_another = self._native_session_id is not None or self.row.native_from is not None
-            self._has_old_pieces = self._has_old_pieces or is_another
-            self._native_session_id = commit.native_session_id
-            self._owns_session = True
-
-    async def _with_retries(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Retries until the store is available. Raises StorageUnavailable at shutdown."""
-        for attempt in itertools.count():
-            try:
-                return await work()
-            except StorageUnavailable as down:
-                self._refuse_waiting(down)
-                self.channel.stop_waiting()
-                if self._stopping.is_set():
-                    raise  # the next start recovers the log
-                await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
-        raise AssertionError  # the loop has no end
+    def _store_failed(self, down: StorageUnavailable) -> None:
+        self._refuse_waiting(down)
+        self.channel.stop_waiting()
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
         """Refuses the commands in the queue, so that no caller waits while the store is down."""
         for item in [item for item in self._inbox if isinstance(item, Ask)]:
             self._inbox.remove(item)
             refuse(item, down)
-
-    async def _pause(self, milliseconds: int) -> None:
-        """Waits for a duration, or until the shutdown."""
-        again = self._clock.call_after(milliseconds, self._try_again.set)
-        await self._try_again.wait()
-        self._try_again.clear()
-        again()
 
     def _finish(self, steps: Steps) -> None:
         """Publishes committed steps, then runs their effects."""
@@ -603,9 +556,7 @@ class Actor:
         after = steps.state
         news = after is not self.state
         self.state = after
-        if self._holds and not _works(after):
-            self._holds = False
-            self._budgets.notify_settled(self.row.user)
+        self._spending.is_published(after)
         if news:
             self._committed(after.head)
         reach(CrashPoint.PUBLISHES)
@@ -623,89 +574,38 @@ class Actor:
                 self._runner.tell(command)
             for timer in effects.timers:
                 if isinstance(timer, e.SetTimer):
-                    self._set_timer(timer.name, timer.at)
+                    self._timers.set(timer.name, timer.at)
                 else:
-                    self._cancel_timer(timer.name)
+                    self._timers.cancel(timer.name)
         if self.state.turn is None and not self.state.background and self._runner.is_open:
-            self._set_timer("idle", self._clock.now() + round(self._idle_seconds * 1000))
+            self._timers.set("idle", self._clock.now() + round(self._idle_seconds * 1000))
         else:
-            self._cancel_timer("idle")
-
-    def _set_timer(self, name: str, at: int) -> None:
-        self._cancel_timer(name)
-        self._timers[name] = lambda: None
-        if name.startswith(_DEADLINE):  # a time of day, by the clock
-            timer = self._clock.call_at(at, lambda: self._fire(name))
-        else:  # a duration, which must not change when the clock is set
-            left = at - self._clock.now()
-            timer = self._clock.call_after(left, lambda: self._fire(name))
-        if name in self._timers:  # else it has fired already
-            self._timers[name] = timer
-
-    def _cancel_timer(self, name: str) -> None:
-        cancel = self._timers.pop(name, None)
-        if cancel is not None:
-            cancel()
+            self._timers.cancel("idle")
 
     def cancel_timers(self) -> None:
         """Cancels all timers: the conversation is dropped from memory, or ends."""
-        for cancel in self._timers.values():
-            cancel()
-        self._timers.clear()
+        self._timers.cancel_all()
 
     def _fire(self, name: str) -> None:
-        self._timers.pop(name, None)
-        kind, _, which = name.partition(":")
-        now = self._clock.now()
-        match kind:
-            case "deadline":
-                self.post(i.DeadlinePassed(at=now, request_id=which))
-            case "stop":
-                self.post(i.StopOverdue(at=now, turn_id=int(which)))
-            case "grace":
-                self.post(i.GraceOver(at=now))
-            case _:
-                self._runner.tell(e.CloseAgent())
+        passed = passed_timer(name, self._clock.now())
+        if passed is None:
+            self._runner.tell(e.CloseAgent())
+        else:
+            self.post(passed)
 
     # --- the agent ----------------------------------------------------------------------------
 
     def session_start(self) -> SessionStart:
         """Returns how a session of the agent is opened now."""
-        row = self.row
-        return SessionStart(
-            row.conversation_id,
-            self._native_session_id,
-            row.cwd,
-            self.state.model,
-            self.state.permission_mode,
-            row.options if self._is_first_agent else {},
-            self.state.max_thinking_tokens,
-            self._native_from if self._native_session_id is None else None,
-            mcp_off=self.state.mcp_off,
-            lease=self.lease,
-            history=self._log,
-        )
-
-    @property
-    def _is_first_agent(self) -> bool:
-        """Whether the options and the forked session of the conversation are the agent's own."""
-        handover = self.state.handover
-        return handover is None or handover.first == handover.agent
-
-    @property
-    def _native_from(self) -> NativeFork | None:
-        return self.row.native_from if self._is_first_agent else None
+        return self._native.start(self.row, self.state, self.lease, self._log)
 
     async def recap(self) -> str | None:
         """Returns what was said before the turn and the agent does not know. None: nothing."""
-        handover, turn = self.state.handover, self.state.turn
-        takes = self._agent.capabilities.takes_recap
-        if handover is None or handover.heard is None or not takes or turn is None:
+        after = last_heard(self.state, self._agent)
+        if after is None:
             return None
-        after = handover.heard
-        entries = await self._with_retries(lambda: self._log_after(after))
-        run = run_id(self.row.conversation_id, turn.turn_id)
-        return recap(entry for entry in entries if entry.run_id != run)
+        entries = await self._retries.run(lambda: self._log_after(after))
+        return missed(self.state, entries)
 
     def handed_over(self) -> None:
         """Posts that the agent was closed for another one."""
@@ -713,80 +613,33 @@ class Actor:
 
     async def pieces(self) -> list[SessionPiece]:
         """Returns the stored pieces of the session that the agent resumes, or begins a fork with."""
-        name, native_from = self._native_session_id, self._native_from
-        if name is None and native_from is not None:
-            name = native_from.session_id
+        name = self._native.name_to_begin_with(self.row, self.state)
         if name is None:
             return []
-        return await self._with_retries(
+        return await self._retries.run(
             lambda: self._store.session_pieces(self.row.conversation_id, name)
         )
 
     def keep(self, pieces: list[SessionPiece]) -> None:
         """Takes pieces of the agent's session, which the next commit writes."""
-        self._pieces += pieces
+        self._native.pieces += pieces
 
     async def _log(self) -> list[Message]:
         """Returns all entries of the log, for an agent that keeps no session of its own."""
         return await self._log_after(0)
 
     async def _log_after(self, after: int) -> list[Message]:
-        found: list[Message] = []
-        name = self.row.conversation_id
-        while page := await self._store.entries(name, after=after):
-            found += [stored.entry for stored in page]
-            after = page[-1].sequence
-        return found
+        return await entries_after(self._store, self.row.conversation_id, after)
 
     async def allowance(self) -> Allowance:
         """Returns what an agent without a turn may spend. Reserves nothing."""
-        user = await self._with_retries(self._user_budget)
-        own = left_to_spend(self.state, None)
-        if user is None:
-            return self._allowed(own)
-        return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
+        able = self._agent.capabilities
+        return await self._spending.allowance(lambda: self.state, able)
 
     async def reserve(self, before: Allowance | None) -> Allowance:
-        """Returns what the agent may spend in its next turn, reserved from its user's budget.
-
-        `before` is the allowance of the open session. Reserves nothing for a free agent.
-        """
-        try:
-            check_budgets(self.state, None)
-            own = left_to_spend(self.state, None)
-            ceiling = None if before is None else before.ceiling
-            choose = partial(
-                share_of,
-                most=own,
-                keeps=self._keeps,
-                prefers=None if ceiling is None else ceiling - spent_by(self.state),
-                is_fixed=bool(self.state.background),
-            )
-            if self._agent.capabilities.is_free:
-                return self._allowed(own)
-            self._holds = self._budgets.is_limited
-            amount = await self._with_retries(
-                lambda: self._budgets.reserve(self.claim, self.row.user, choose)
-            )
-        except Refused as spent:
-            return structs.replace(NO_LIMIT, refused=spent)
-        return self._allowed(own if amount is None else amount)
-
-    async def _user_budget(self) -> UserBudget | None:
-        """Returns the budget of the user. Returns None if there is no limit or no cost."""
-        if self._agent.capabilities.is_free:
-            return None
-        return await self._budgets.budget_of(self.row.user)
-
-    def _allowed(self, left: float | None) -> Allowance:
-        if left is None:
-            return NO_LIMIT
-        ceiling = left + spent_by(self.state)
-        return Allowance(left, ceiling, None, bool(self.state.background))
-
-    @property
-    def _keeps(self) -> bool:
-        return self._agent.capabilities.keeps_budget
+        """Returns what the agent may spend in its next turn, reserved from its user's budget."""
+        able = self._agent.capabilities
+        return await self._spending.reserve(lambda: self.state, able, before)
 
     def _make_room(self) -> bool:
         """Closes the agent if it is idle, because another conversation needs its slot.
@@ -795,7 +648,7 @@ class Actor:
         """
         if self._runner.is_leaving:
             return True
-        is_idle = not (self._inbox or self._task or self._controls or _works(self.state))
+        is_idle = not (self._inbox or self._task or self._controls or works(self.state))
         if not is_idle or not self._runner.is_idle:
             return False
         self._runner.tell(e.CloseAgent())
@@ -812,14 +665,14 @@ class Actor:
 
     def runner_idle(self) -> None:
         """Reports that no agent is open. An idle conversation is then dropped from memory."""
-        self._cancel_timer("idle")
+        self._timers.cancel("idle")
         if self._task is None:
             self._ended(self)
 
     async def _die(self) -> None:
         """Ends the agent without another commit: another owner has taken over."""
         self.dead = True
-        self.cancel_timers()
+        self._timers.cancel_all()
         try:
             await self._saving.stop()
         finally:
@@ -842,15 +695,3 @@ class Actor:
             if isinstance(item, Ask):
                 refuse(item, Refused("STORAGE_UNAVAILABLE"))
         self._controls.fail(None, Refused("STORAGE_UNAVAILABLE"))
-
-
-def _works(c: Conversation) -> bool:
-    """Returns whether the agent works, and so may spend money."""
-    return bool(c.background or (c.turn is not None and c.turn.phase != "suspended"))
-
-
-def _only_asks(c: Conversation) -> bool:
-    """Returns whether the agent does nothing but wait for answers that a new agent accepts."""
-    asked = {request.request_id for request in c.requests if request.kind == "question"}
-    waits = bool(asked) and len(asked) == len(c.requests) and c.tools.keys() <= asked
-    return waits and c.options.questions_survive and not c.background
