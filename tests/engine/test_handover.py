@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.engine.helpers.scripted_agent import ScriptedAgent
 from tests.engine.helpers.watcher import Watcher
@@ -332,3 +333,24 @@ def test_sessions_of_all_agents_are_forgotten_with_the_conversation(path: Path) 
             assert all(found is not None for _, found in forgotten)
 
     asyncio.run(scene())
+
+
+async def test_a_user_does_not_leave_options_that_the_owner_has_set(tmp_path: Path) -> None:
+    async with agents_on(tmp_path / "db") as three:
+        ann, bob = three.ann, three.bob
+        ann.capabilities = structs.replace(ann.capabilities, owner_options=["tools"])
+        locked = await three.engine.create("ann", user="eve", options={"tools": ["look"]})
+        with pytest.raises(Refused, match="only the owner may choose it here") as refused:
+            await locked.set_agent("bob", user="eve")
+        assert refused.value.code == "FORBIDDEN"
+        await locked.set_agent("bob", user="owner")
+        await locked.ask("hello", user="eve")
+        assert bob.starts[-1].options == {}
+        with pytest.raises(Refused, match="options of ann"):
+            await locked.set_agent("scripted", user="eve")
+        await locked.set_agent("ann", user="eve")
+        await locked.ask("hello", user="eve")
+        assert ann.starts[-1].options == {"tools": ["look"]}
+        free = await three.engine.create("ann", user="eve", options={"colour": "red"})
+        await free.set_agent("bob", user="eve")
+        assert (await free.ask("hello", user="eve")).text == "bob heard 2"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from typing import Any
 
 import msgspec
@@ -128,7 +128,7 @@ def _amendment(decision: Any) -> dict[str, Any] | None:
     """Returns the rule of a decision that amends Codex's policy. Returns None for any other."""
     match decision:
         case {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [_, *_] as begins}}:
-            words = shlex.join(map(str, begins))
+            words = " ".join(_quoted(str(each)) for each in begins)
             return _rule("command_execution", f"{words} *", "userSettings")
         case {
             "applyNetworkPolicyAmendment": {
@@ -138,6 +138,13 @@ def _amendment(decision: Any) -> dict[str, Any] | None:
             return _rule("network", host, "userSettings")
         case _:
             return None
+
+
+def _quoted(word: str) -> str:
+    """Returns a word of a command as a shell reads it."""
+    return (
+        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\"'\"'") + "'"
+    )
 
 
 # Front ends read the questions in the input of the call, where the text of a question is its id.

@@ -19,7 +19,6 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.state import Conversation, needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
-from turnwire.core.message import Message
 from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
@@ -28,7 +27,13 @@ from turnwire.engine.actor.agent_events import AgentEvents
 from turnwire.engine.actor.agent_runner import AgentRunner
 from turnwire.engine.actor.budget import Allowance, UserBudgets
 from turnwire.engine.actor.commands import Answer, Ask, Controls, accept, refuse
-from turnwire.engine.actor.handover import entries_after, last_heard, missed, next_agent
+from turnwire.engine.actor.handover import (
+    check_choice,
+    entries_after,
+    last_heard,
+    missed,
+    next_agent,
+)
 from turnwire.engine.actor.native_session import NativeSession
 from turnwire.engine.actor.partial_saving import Saving
 from turnwire.engine.actor.slots import Slot, Slots
@@ -387,6 +392,7 @@ class Actor:
             )
         if isinstance(asked, i.ChoseAgent):
             self._find_agent(asked.agent)
+            check_choice(asked, self.row, self.state, self._find_agent)
             asked = structs.replace(asked, current=self.row.agent)
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
@@ -597,14 +603,17 @@ class Actor:
 
     def session_start(self) -> SessionStart:
         """Returns how a session of the agent is opened now."""
-        return self._native.start(self.row, self.state, self.lease, self._log)
+        name = self.row.conversation_id
+        history = partial(entries_after, self._store, name, 0)
+        return self._native.start(self.row, self.state, self.lease, history)
 
     async def recap(self) -> str | None:
         """Returns what was said before the turn and the agent does not know. None: nothing."""
         after = last_heard(self.state, self._agent)
         if after is None:
             return None
-        entries = await self._retries.run(lambda: self._log_after(after))
+        name = self.row.conversation_id
+        entries = await self._retries.run(lambda: entries_after(self._store, name, after))
         return missed(self.state, entries)
 
     def handed_over(self) -> None:
@@ -623,13 +632,6 @@ class Actor:
     def keep(self, pieces: list[SessionPiece]) -> None:
         """Takes pieces of the agent's session, which the next commit writes."""
         self._native.pieces += pieces
-
-    async def _log(self) -> list[Message]:
-        """Returns all entries of the log, for an agent that keeps no session of its own."""
-        return await self._log_after(0)
-
-    async def _log_after(self, after: int) -> list[Message]:
-        return await entries_after(self._store, self.row.conversation_id, after)
 
     async def allowance(self) -> Allowance:
         """Returns what an agent without a turn may spend. Reserves nothing."""

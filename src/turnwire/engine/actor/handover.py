@@ -7,14 +7,37 @@ from collections.abc import Callable, Iterable
 from msgspec import structs
 
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.people import OWNER
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, run_id
 from turnwire.core.recap import recap
 from turnwire.engine.actor.native_session import NativeSession
-from turnwire.ports import Agent, Store
+from turnwire.ports import Agent, ConversationRow, Store
 
-__all__ = ["entries_after", "last_heard", "missed", "next_agent"]
+__all__ = ["check_choice", "entries_after", "last_heard", "missed", "next_agent"]
+
+
+def check_choice(
+    choice: i.ChoseAgent, row: ConversationRow, state: Conversation, find: Callable[[str], Agent]
+) -> None:
+    """Raises Refused if a user would leave options that only the owner may set.
+
+    The options of a conversation are those of its first agent. Another agent does not know them.
+    """
+    first = row.agent if state.handover is None else state.handover.first
+    if choice.by in (None, OWNER) or choice.agent == first:
+        return
+    try:
+        locked = sorted(row.options.keys() & set(find(first).capabilities.owner_options))
+    except Refused:  # the agent is not installed here: any option may be one of the owner's
+        locked = sorted(row.options)
+    if locked:
+        said = (
+            f"The owner has set options of {first} for this conversation: {', '.join(locked)}. "
+            f"{choice.agent} does not know them, so only the owner may choose it here."
+        )
+        raise Refused("FORBIDDEN", said, agent=choice.agent)
 
 
 def next_agent(
