@@ -58,18 +58,13 @@ from claude_agent_sdk import (
 from claude_agent_sdk import SystemMessage as SdkSystemMessage
 from claude_agent_sdk._internal.message_parser import parse_message
 
-from turnwire.core.conversation.state import Conversation
-from turnwire.core.events import NormalizedStreamEvent
+from benchmarks.live import Live
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.projector import V2Projector
-from turnwire.dialects.v2.sent import Sent
 from turnwire.dialects.v2.view_reducer import ViewReducer
-from turnwire.engine.actor.agent_events import AgentEvents
-from turnwire.engine.fanout.channel import Channel
 
 SystemMessages: Any = SystemMessage
 OtherMessages: Any = Union[  # noqa: UP007 (made from a tuple)
@@ -162,28 +157,6 @@ def v2_single_chain(lines: list[bytes]) -> int:
         for event in adapter.feed_all([claude.decode(raw) for raw in batch]):
             live.take([event])
     return live.size
-
-
-class Live:
-    """A conversation with one client, without a store and a socket."""
-
-    def __init__(self) -> None:
-        self._state = Conversation("conversation")
-        ids = map("{:032x}".format, itertools.count())
-        self._hearing = AgentEvents(Channel(self._state), ids.__next__, is_owners=True, modes=())
-        self._projector = V2Projector("conversation")
-        self._number = 0
-        self.size = 0  # bytes that were sent to the client
-
-    def take(self, events: list[NormalizedStreamEvent]) -> list[Sent]:
-        """Takes events of the agent. Each frame is encoded once, and numbered for the client."""
-        heard = self._hearing.take(self._state, events, 1_700_000_000_000)
-        self._state = heard.state
-        told = self._projector.project(heard.happened)
-        for sent in told:
-            self._number += 1
-            self.size += len(sent.at(self._number))
-        return told
 
 
 def usual_chain(lines: list[bytes]) -> int:

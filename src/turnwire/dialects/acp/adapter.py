@@ -92,13 +92,20 @@ class AcpStreamAdapter:
     def feed(self, line: Line) -> Events:
         """Returns the events of one line of the agent, in order; often one, sometimes none."""
         message = line.message
+        if type(message) is rpc.Update and self._in_turn:
+            update = message.params.update
+            if type(update) is updates.AgentMessageChunk:  # the most frequent line
+                return self._growing.chunk("text", update.content, update.message_id)
         handle = self._handlers.get(type(message))
         # Requests about files and terminals are handled by the host.
         return handle(message, line) if handle is not None else []
 
     def feed_all(self, lines: Iterable[Line]) -> Events:
         """Returns the events of several lines of the agent."""
-        return [event for line in lines for event in self.feed(line)]
+        out: Events = []
+        for line in lines:
+            out += self.feed(line)
+        return out
 
     def sent(self, line: Line) -> Events:
         """Takes a line of the host: a prompt begins a turn, an answer ends a question."""

@@ -46,7 +46,8 @@ class Growing:
             if not text:
                 return []
             self._pieces.append(text)
-            return [ev.ContentDelta(*self.whose, self._id, self._index, kind, text)]
+            who = self.whose  # not unpacked: this is called for each piece of text
+            return [ev.ContentDelta(who[0], who[1], None, None, self._id, self._index, kind, text)]
         if not text:
             return []
         out = self._message(named)
