@@ -140,6 +140,7 @@ bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude 
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
+	@$(BIN)/python -m benchmarks.dialects
 
 schema: .venv/base.stamp ## write the JSON Schema files, and the types of the TypeScript client
 	@$(BIN)/turnwire schema --out schema
