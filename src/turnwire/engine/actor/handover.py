@@ -37,7 +37,7 @@ def check_choice(
             f"The owner has set options of {first} for this conversation: {', '.join(locked)}. "
             f"{choice.agent} does not know them, so only the owner may choose it here."
         )
-        raise Refused("FORBIDDEN", said, agent=choice.agent)
+        raise Refused("FORBIDDEN", said)
 
 
 def next_agent(
