@@ -39,7 +39,7 @@ test("Codex plans, runs a command, changes a file and asks, each in its own card
   const rules = bar.locator("ul.rules li");
   expect(await rules.locator(":scope > span").allTextContents()).toEqual([
     expect.stringMatching(/echo outside.* in this conversation, while its agent runs$/),
-    expect.stringMatching(/echo outside \* · in all conversations on this machine$/),
+    expect.stringMatching(/echo outside \*” · in all conversations on this machine$/),
   ]);
   expect(await rules.getByRole("button").allTextContents()).toEqual(["Always a", "Always "]);
   const plan = page.locator(".card.todo", { hasText: "Look around" });
