@@ -6,6 +6,7 @@ real browser.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -13,8 +14,8 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.server.helpers.servers import ROOT, free_port
 from tests.test_light_install import Environment, environment, required
+from turnwire import Engine, SqliteStore
 
 PAGE = (ROOT / "docs" / "tutorial" / "README.md").read_text()
 FILES = dict(re.findall(r"rite `([\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
@@ -76,6 +78,52 @@ def test_the_programs_print_what_the_page_shows(restaurant: Environment) -> None
     for command, shown in SHOWN.items():
         ran = restaurant.run(*command.split())
         assert (ran.returncode, ran.stderr, ran.stdout) == (0, "", shown), command
+
+
+def test_a_complete_agent_has_at_most_forty_lines(tmp_path: Path) -> None:
+    source = FILES["waiter.py"]
+    written = len(source.splitlines())
+    assert written <= 40
+    assert f"These {written} lines" in PAGE
+    names: dict[str, Any] = {}
+    exec(compile(source, "waiter.py", "exec"), names)  # what a reader would import
+
+    async def run() -> None:
+        store = tmp_path / "talk.db"
+        async with serving(store, names["waiter"]) as engine:
+            talk = await engine.create("waiter", conversation_id="table")
+            reply = await talk.ask("One soup, please")
+            assert [(each.tool_name, each.result) for each in reply.tools] == [
+                ("look_into_the_kitchen", "There is enough soup for today."),
+            ]
+            assert names["BUSY"] == {"table"}
+            await talk.interrupt(reply.turn_id)
+            reply = await talk.wait(reply)
+            assert reply.end is not None
+            assert reply.end.interrupted
+            assert names["BUSY"] == set()
+            reply = await talk.ask("One pasta, please", client_message_id="pasta")
+            assert reply.requests[0].questions[0].question == "Which size?"
+        async with serving(store, names["waiter"]) as engine:
+            talk = await engine.open("table")
+            reply = await talk.ask("One pasta, please", client_message_id="pasta")
+            await talk.answer(reply.requests[0].request_id, "large")
+            reply = await talk.wait(reply)
+            assert "A large one it is." in reply.text
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def serving(path: Path, waiter: Any) -> AsyncIterator[Engine]:
+    async with SqliteStore.open(path) as store, Engine(store, {"waiter": waiter}) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("name", ["waiter.py", "check.py", "app.py", "page.html"])
+def test_the_files_of_a_new_project_are_those_of_the_page(name: str) -> None:
+    project = ROOT / "src" / "turnwire" / "cli" / "project"
+    assert (project / f"{name}.txt").read_text() == FILES[name]
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium; CHROMIUM=/path says where it is")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from turnwire.core.events import NormalizedStreamEvent
     from turnwire.core.status import OpenRequest, Status, TurnEnd
     from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
+    from turnwire.core.usage import Usage
     from turnwire.dialects.claude import ClaudeStreamAdapter
     from turnwire.dialects.rpc import RpcBridge, RpcMessage
     from turnwire.dialects.v2 import frames
@@ -78,6 +79,7 @@ __all__ = [
     "UiStreamAdapter",
     "UiStreamEvent",
     "Unreachable",
+    "Usage",
     "UseClientTool",
     "UseTool",
     "__version__",
@@ -122,6 +124,7 @@ _HOME = {
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
     "Unreachable": "turnwire.client",
+    "Usage": "turnwire.core.usage",
     "UseClientTool": "turnwire.agents.yielded",
     "UseTool": "turnwire.agents.yielded",
     "agent": "turnwire.agents.function",

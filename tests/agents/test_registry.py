@@ -38,6 +38,13 @@ def test_an_agent_is_made_with_its_own_options() -> None:
     assert isinstance(registry.make("turnwire.agents.demo:DemoAgent"), DemoAgent)
 
 
+def test_an_agent_function_is_an_agent_without_being_made() -> None:
+    made = registry.make("tests.agents.helpers.function_agents:greeter")
+    assert made.name == "greeter"
+    with pytest.raises(registry.UnknownAgent, match="cannot be made"):
+        registry.make("tests.agents.helpers.function_agents:greeter", delay=1)
+
+
 def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
     with pytest.raises(
         registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, codex, demo, replay\."

@@ -51,7 +51,7 @@ def missing_programs() -> list[str]:
 def make(name: str, **options: Any) -> Agent:
     """Makes an agent from its name or `module:attribute`, with its own options.
 
-    Raises UnknownAgent if the agent cannot be imported or made.
+    The attribute is an agent, or a class or function that makes one. Raises UnknownAgent if the agent cannot be imported or made.
     """
     where = name if ":" in name else _AGENTS.get(name)
     if where is None and (name in _ACP or "command" in options):
@@ -62,16 +62,22 @@ def make(name: str, **options: Any) -> Agent:
     try:
         maker = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        step = "Name one that is installed here, as module:attribute." if ":" in name else ""
+        step = "Name one that is installed or in this directory, as module:attribute."
+        step = step if ":" in name else ""
         said = f"The agent {name!r} cannot be imported: {error}. {step}"
         raise UnknownAgent(said.rstrip()) from error
     try:
-        agent: Agent = maker(**options)
+        agent: Agent = maker if _is_made(maker, options) else maker(**options)
     except (TypeError, ValueError) as error:
         raise UnknownAgent(f"The agent {name!r} cannot be made: {error}.") from error
     if not hasattr(agent, "capabilities"):
         raise UnknownAgent(f"{name!r} is no agent. Name a class that implements the agent port.")
     return agent
+
+
+def _is_made(found: Any, options: Mapping[str, Any]) -> bool:
+    """Returns whether this is an agent, such as an `@agent` function, and not what makes one."""
+    return not callable(found) and hasattr(found, "capabilities") and not options
 
 
 def name_of(given: str, agent: Agent) -> str:

@@ -32,6 +32,7 @@ COMMANDS = {
     "copy": "Copy all conversations into another store.",
     "db": "Create or update the tables of a PostgreSQL database.",
     "agents": "List the agents: what each can do, and what is missing to use it.",
+    "new": "Write the files of a small project that runs.",
     "serve": "Serve conversations over HTTP and WebSockets.",
     "nodes": "List the processes that run conversations, and their load.",
     "chat": "Talk to an agent on the server.",
@@ -45,6 +46,8 @@ COMMANDS = {
     "schema": "Print or write the JSON Schema of every vocabulary.",
     "validate": "Check recorded streams and their translations.",
 }
+
+_AGENTS = ("TURNWIRE_AGENT", "TURNWIRE_AGENTS")
 
 
 def module_of(command: str) -> str:
@@ -85,6 +88,10 @@ class Commands(click.Group):
             raise Failure("standard output is closed. Redirect it to a file: > FILE")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # its encoding may lack some characters
+        if agents := "".join(os.environ.get(name, "") for name in _AGENTS):
+            from turnwire.cli.options import look_here
+
+            look_here(agents)
         try:
             return super().invoke(ctx)
         except TurnwireError as error:

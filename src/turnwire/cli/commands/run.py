@@ -11,7 +11,7 @@ import click
 
 from turnwire.cli.conversations import find, new_id, take_over
 from turnwire.cli.home import Home, data_dir_option, directory, run_async
-from turnwire.cli.options import typed
+from turnwire.cli.options import named_agent, typed
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _VARIABLE = "TURNWIRE_AGENT"
 @click.option(
     "--agent",
     metavar="NAME",
+    callback=named_agent,
     help=f"The agent to talk to; also {_VARIABLE}.  [default: claude if it is ready, else demo]",
 )
 @click.option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwire.cli.home import STORE_HELP, Home
+from turnwire.cli.options import named_agent
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _LAST_START = "the last start"  # the source of a port that the data directory r
 @click.option(
     "--agent",
     metavar="NAME",
+    callback=named_agent,
     help="The agent of new conversations.  [default: claude if it is ready, else demo]",
 )
 @click.option(

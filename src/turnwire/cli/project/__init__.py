@@ -1,0 +1,1 @@
+"""The files of `turnwire new`: those that the tutorial explains."""
