@@ -44,7 +44,7 @@ def test_help_lists_every_command(run: Run) -> None:
     result = run("--help")
     assert result.exit_code == 0
     for name, summary in COMMANDS.items():
-        assert f"  {name:<8}  {summary}" in result.output
+        assert f"  {name:<{max(map(len, COMMANDS))}}  {summary}" in result.output
 
 
 @pytest.mark.parametrize("name", COMMANDS)

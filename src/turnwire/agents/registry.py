@@ -11,6 +11,7 @@ from turnwire.errors import TurnwireError
 from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
 
 __all__ = [
+    "MissingAgent",
     "UnknownAgent",
     "chosen",
     "default",
@@ -130,7 +131,7 @@ def chosen(
         except UnknownAgent as missing:
             if is_asked_for:
                 raise
-            agent = _Missing(name, missing.message)
+            agent = MissingAgent(name, missing.message)
         own_names[name] = name_of(name, agent)
         agents[own_names[name]] = agent
     if ":" in usual and usual not in own_names:
@@ -143,7 +144,7 @@ def chosen(
     return agents, own_names.get(usual, usual)
 
 
-class _Missing:
+class MissingAgent:
     """Stands for an agent that cannot be imported. Clients see it listed, with the reason."""
 
     capabilities = AgentCapabilities()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.completing import complete_id
 from turnwire.cli.home import Home
 from turnwire.cli.terminal.words import plain, some
 from turnwire.errors import TurnwireError
@@ -16,9 +17,10 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:
     from turnwire.core.status import Status
     from turnwire.engine import Talk
-    from turnwire.ports import ConversationRow, Owned, Store
+    from turnwire.ports import ConversationRow, Store
 
 __all__ = [
+    "check_free",
     "every_conversation",
     "find",
     "has_died",
@@ -31,7 +33,7 @@ __all__ = [
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _PAGE = 500
 
-id_argument = click.argument("conversation", metavar="ID")
+id_argument = click.argument("conversation", metavar="ID", shell_complete=complete_id)
 
 
 def new_id() -> str:
@@ -104,14 +106,22 @@ async def take_over(talk: Talk, home: Home) -> Status:
     try:
         return await talk.wake()
     except Owned as owned:
-        raise TurnwireError(_taken(owned, talk.id, home)) from None
+        raise TurnwireError(_taken(owned.data.get("owner"), talk.id, home)) from None
 
 
-def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
+def check_free(row: ConversationRow, home: Home) -> None:
+    """Raises TurnwireError if a live process owns the conversation."""
+    from turnwire.engine.ownership.stored_state import is_held
+
+    if is_held(row, time.time_ns() // 1_000_000, has_died):
+        raise TurnwireError(_taken(row.owner, row.conversation_id, home))
+
+
+def _taken(owner: str | None, conversation_id: str, home: Home) -> str:
     from turnwire.engine.ownership.owners import process_of
     from turnwire.server.discovery import find_server
 
-    process = process_of(owned.data.get("owner"))
+    process = process_of(owner)
     server = find_server(home.path)
     if process and server is not None and server.pid == process.pid:
         there = home.command("chat", "--conversation", conversation_id)

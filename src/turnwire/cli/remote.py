@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from turnwire.core.status import OpenRequest
     from turnwire.ports import ConversationRow, Store
 
-__all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
+__all__ = ["client_of", "come_in", "place_of", "sign_in_link", "tell_when_gone"]
 
 
 def client_of(home: Home) -> Client:
@@ -63,6 +63,17 @@ async def place_of(home: Home, given: str) -> tuple[str, int]:
     async with home.store() as store:
         row = await find(store, given, home)
         return row.conversation_id, row.head
+
+
+async def sign_in_link(home: Home, page: str) -> str:
+    """Returns a link to the page that signs a browser in, once."""
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.access.keys import Keys
+
+    async with home.store() as store:
+        keys = Keys(store, SystemClock())
+        link = await keys.link(await keys.owner(home.path))
+    return f"{page.rstrip('/')}/enter?link={link}"
 
 
 def _token(home: Home) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwire.cli.completing import complete_id
 from turnwire.cli.conversations import find
 from turnwire.cli.home import Home, run_async
 from turnwire.cli.options import typed
@@ -42,7 +43,7 @@ _REASON = "--reason needs --deny, or n as the ANSWER."
     "--json", "as_json", is_flag=True, help="Print every frame of protocol v2 as a JSON line."
 )
 @where_options
-@click.argument("given_id", metavar="ID")
+@click.argument("given_id", metavar="ID", shell_complete=complete_id)
 @click.argument("answer", required=False, callback=typed)
 @click.pass_context
 def command(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.completing import complete_agent, complete_id
 from turnwire.cli.home import Home, run_async
 from turnwire.cli.remote import client_of, place_of
 from turnwire.cli.server_options import where_options
@@ -26,11 +27,13 @@ _HISTORY = 30  # entries of the log that are shown when a conversation is contin
 @click.option(
     "--conversation",
     metavar="ID",
+    shell_complete=complete_id,
     help="Continue this conversation; the first characters of its id are enough.",
 )
 @click.option(
     "--agent",
     metavar="NAME",
+    shell_complete=complete_agent,
     help="The agent of a new conversation, or the one that takes over in --conversation.",
 )
 @where_options

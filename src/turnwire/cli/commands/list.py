@@ -26,11 +26,12 @@ _STATES = {
 
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per conversation.")
+@click.option("--archived", is_flag=True, help="List the archived conversations instead.")
 @data_dir_option
-def command(*, home: Home, as_json: bool) -> None:
+def command(*, home: Home, as_json: bool, archived: bool) -> None:
     """List the conversations, the newest first."""
     try:
-        rows = run_async(_rows(home))
+        rows = run_async(_rows(home, archived=archived))
     except NothingYet:
         rows = []
     if as_json:
@@ -38,6 +39,8 @@ def command(*, home: Home, as_json: bool) -> None:
 
         for row in rows:
             click.echo(msgspec.json.encode(facts(row)))
+    elif not rows and archived:
+        click.echo("No conversation is archived.")
     elif not rows:
         start = home.command("run", "hello")
         click.echo(f"There are no conversations in {home.place} yet. Start one: {start}")
@@ -49,9 +52,9 @@ def command(*, home: Home, as_json: bool) -> None:
             click.echo(f"{said} cannot be read. See why: {home.command('fsck')}", err=True)
 
 
-async def _rows(home: Home) -> list[ConversationRow]:
+async def _rows(home: Home, *, archived: bool) -> list[ConversationRow]:
     async with home.store() as store:
-        return [true_row(row) for row in await every_conversation(store)]
+        return [true_row(row) for row in await every_conversation(store, archived=archived)]
 
 
 def facts(row: ConversationRow) -> dict[str, Any]:

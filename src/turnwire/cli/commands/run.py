@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.completing import complete_agent, complete_id
 from turnwire.cli.conversations import find, new_id, take_over
 from turnwire.cli.home import Home, data_dir_option, directory, run_async
 from turnwire.cli.options import named_agent, typed
@@ -29,12 +30,14 @@ _VARIABLE = "TURNWIRE_AGENT"
 @click.option(
     "--agent",
     metavar="NAME",
+    shell_complete=complete_agent,
     callback=named_agent,
     help=f"The agent to talk to; also {_VARIABLE}.  [default: claude if it is ready, else demo]",
 )
 @click.option(
     "--conversation",
     metavar="ID",
+    shell_complete=complete_id,
     help="Continue this conversation; the first characters of its id are enough.",
 )
 @click.option(

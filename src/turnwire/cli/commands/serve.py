@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwire.cli.browser import has_browser, open_link
+from turnwire.cli.completing import complete_agent
 from turnwire.cli.home import STORE_HELP, Home
 from turnwire.cli.options import named_agent
 from turnwire.errors import TurnwireError
@@ -47,6 +48,7 @@ _LAST_START = "the last start"  # the source of a port that the data directory r
 @click.option(
     "--agent",
     metavar="NAME",
+    shell_complete=complete_agent,
     callback=named_agent,
     help="The agent of new conversations.  [default: claude if it is ready, else demo]",
 )
@@ -171,8 +173,8 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
             command=home.command,
         )
         click.echo(said)
-        if open_it or (open_it is None and _has_browser()):
-            _open(link)
+        if (open_it or (open_it is None and has_browser())) and not open_link(link):
+            click.echo("No browser could be opened. Open the link yourself.", err=True)
 
     with ExitStack() as told, listener:
         _run(Server(app, settings, listener, announce))
@@ -213,19 +215,3 @@ def _run(server: Any) -> None:
         raise TurnwireError("the server could not start. The log above says why.") from None
     if server.failure is not None:
         raise server.failure
-
-
-def _has_browser() -> bool:
-    """Returns whether a person can see a browser here: at a terminal with a display."""
-    if not sys.stdout.isatty():
-        return False
-    if sys.platform == "darwin":
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open(link: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(link):
-        click.echo("No browser could be opened. Open the link yourself.", err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.remote import sign_in_link
 from turnwire.cli.terminal.words import plain
 from turnwire.errors import TurnwireError
 
@@ -141,13 +142,4 @@ def link(*, url: str | None, home: Home) -> None:
             )
         # Asks the server: a turnwire.toml in the current directory may come from anyone.
         url = place.public_url or place.url
-    click.echo(f"{url.rstrip('/')}/enter?link={run_async(_link(home))}")
-
-
-async def _link(home: Home) -> str:
-    from turnwire.engine.clock import SystemClock
-    from turnwire.server.access.keys import Keys
-
-    async with home.store() as store:
-        keys = Keys(store, SystemClock())
-        return await keys.link(await keys.owner(home.path))
+    click.echo(run_async(sign_in_link(home, url)))
