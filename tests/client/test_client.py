@@ -397,6 +397,41 @@ def test_a_call_whose_answer_cannot_come_raises(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_client_lists_its_conversations_and_answers_its_inbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.client.http._PAGE", 2)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, client_of(server) as client:
+            quick = {"options": {"delay": 0}}
+            made = [await client.create("demo", title=f"Plan {n}", **quick) for n in range(5)]
+            assert {each.id async for each in client.conversations()} == {*made}
+            assert [each async for each in client.inbox()] == []
+            async with client.conversation(made[0]) as talk:
+                asked = await talk.ask("a question and a permission")
+                (item,) = [each async for each in client.inbox()]
+                assert (item.conversation_id, item.title) == (made[0], "Plan 0")
+                for _ in range(2):  # a script that is started again answers once
+                    await client.answer(item.inbox_item_id, "Blue", client_message_id="once")
+                asked = await talk.wait(asked)
+                (item,) = [each async for each in client.inbox()]
+                assert item.request.kind == "permission"
+                await client.decide(item.inbox_item_id, "deny", reason="Not today.")
+                reply = await talk.wait(asked)
+                assert reply.end is not None
+                with pytest.raises(TurnwireError) as late:
+                    await client.decide(item.inbox_item_id, "allow")
+                assert late.value.what_to_do
+            newest = await anext(client.conversations())
+            assert (newest.id, newest.status.running) == (made[0], False)
+            await client.request("PATCH", f"/api/conversations/{made[1]}", {"archived": True})
+            (put_away,) = [each async for each in client.conversations(archived=True)]
+            assert (put_away.id, put_away.archived) == (made[1], True)
+
+    asyncio.run(run())
+
+
 def test_a_client_uploads_blobs_and_downloads_exports(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:

@@ -12,5 +12,14 @@ async with client.conversation(await client.create()) as talk:
 from turnwire.client.address import Unreachable
 from turnwire.client.conversation import ClientConversation, Closed, Line
 from turnwire.client.http import Client
+from turnwire.client.listing import ConversationInfo, ForkedFrom
 
-__all__ = ["Client", "ClientConversation", "Closed", "Line", "Unreachable"]
+__all__ = [
+    "Client",
+    "ClientConversation",
+    "Closed",
+    "ConversationInfo",
+    "ForkedFrom",
+    "Line",
+    "Unreachable",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import uuid
+from collections.abc import AsyncIterator, Callable
 from http.client import HTTPResponse
 from typing import Any, Literal, Self
 from urllib.error import HTTPError
@@ -15,10 +16,14 @@ import msgspec
 
 from turnwire.client.address import Unreachable, checked, is_local
 from turnwire.client.conversation import ClientConversation, refusal
+from turnwire.client.listing import ConversationInfo
+from turnwire.dialects.v2.payloads import Decision
 from turnwire.errors import TurnwireError
+from turnwire.ports import InboxItem
 
 __all__ = ["Client"]
 
+_PAGE = 100  # conversations of a list that are loaded together
 _SECONDS = 30.0  # timeout of a request
 
 
@@ -100,6 +105,61 @@ class Client:
         given = {"at_sequence": at_sequence, "title": title}
         wanted = {name: value for name, value in given.items() if value is not None}
         return str((await self.request("POST", path, wanted))["id"])
+
+    async def conversations(self, *, archived: bool = False) -> AsyncIterator[ConversationInfo]:
+        """Yields the conversations that this user may see, the newest first, each once.
+
+        Loads them in pages while the loop goes on. `archived` yields the archived ones instead.
+        """
+        seen: set[str] = set()  # a conversation that moves to the front moves others to later pages
+        offset = 0
+        while True:
+            query = {"limit": _PAGE, "offset": offset, "archived": str(archived).lower()}
+            answer = await self.request("GET", "/api/conversations", **query)
+            page = msgspec.convert(answer["conversations"], list[ConversationInfo])
+            for each in page:
+                if each.id not in seen:
+                    seen.add(each.id)
+                    yield each
+            offset += len(page)
+            if len(page) < _PAGE:
+                return
+
+    async def inbox(self) -> AsyncIterator[InboxItem]:
+        """Yields the questions and permissions that wait for this user, the oldest first."""
+        answer = await self.request("GET", "/api/inbox")
+        for item in msgspec.convert(answer["items"], list[InboxItem]):
+            yield item
+
+    async def answer(
+        self,
+        inbox_item_id: str,
+        answer: str | dict[str, str | list[str]],
+        *,
+        client_message_id: str | None = None,
+    ) -> None:
+        """Answers a question of the inbox. Raises Refused if it is not open any more.
+
+        With the same `client_message_id`, the same answer can be sent again and counts once.
+        """
+        await self._reply(inbox_item_id, {"answer": answer}, client_message_id)
+
+    async def decide(
+        self,
+        inbox_item_id: str,
+        decision: Decision,
+        *,
+        reason: str | None = None,
+        client_message_id: str | None = None,
+    ) -> None:
+        """Allows or denies a permission of the inbox. Raises Refused if it is not open any more."""
+        told = {"decision": decision, **({} if reason is None else {"reason": reason})}
+        await self._reply(inbox_item_id, told, client_message_id)
+
+    async def _reply(self, item_id: str, told: dict[str, Any], own_id: str | None) -> None:
+        path = f"/api/inbox/{quote(item_id, safe='')}/answer"
+        key = own_id or str(uuid.uuid4())
+        await self.request("POST", path, {**told, "client_message_id": key})
 
     async def upload(self, data: bytes, media_type: str) -> str:
         """Uploads a picture or a file, and returns its blob id for `SentImage` and `SentFile`."""
