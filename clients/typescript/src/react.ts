@@ -1,94 +1,14 @@
-// React hooks. A component renders at most once per animation frame. A memoized child renders only
-// if its part of the view has changed, because unchanged parts are the same objects.
-import {
-  createContext,
-  createElement,
-  type ReactElement,
-  type ReactNode,
-  useCallback,
-  useContext,
-  useMemo,
-  useSyncExternalStore,
-} from "react";
-import type { BaseClient } from "./client.js";
-import type { Inbox, InboxSnapshot } from "./inbox.js";
-import type { Conversation, ConversationOptions, Snapshot } from "./v2/conversation.js";
-
-const Context = createContext<BaseClient | undefined>(undefined);
-
-/** Provides the client for the hooks below it. */
-export function TurnwireProvider(props: { client: BaseClient; children?: ReactNode }): ReactElement {
-  return createElement(Context.Provider, { value: props.client }, props.children);
-}
-
-/** Returns the client of the nearest TurnwireProvider. */
-export function useTurnwire(): BaseClient {
-  const client = useContext(Context);
-  if (client === undefined)
-    throw new Error("There is no client: put <TurnwireProvider client={...}> around it.");
-  return client;
-}
-
-/** The snapshot of a conversation, and all its commands. */
-export type UsedConversation = Snapshot &
-  Pick<
-    Conversation,
-    | "send"
-    | "answer"
-    | "decide"
-    | "interrupt"
-    | "changeQueue"
-    | "rewind"
-    | "setAgent"
-    | "setModel"
-    | "setPermissionMode"
-    | "setMaxThinkingTokens"
-    | "control"
-    | "loadOlder"
-  >;
-
-/**
- * Returns a conversation that is connected while a component uses it. The first `options` count.
- */
-export function useConversation(id: string, options?: ConversationOptions): UsedConversation {
-  const client = useTurnwire();
-  const tail = options?.tail;
-  const conversation = useMemo(
-    () => client.conversation(id, tail === undefined ? {} : { tail }),
-    [client, id, tail],
-  );
-  const subscribe = useCallback(
-    (listener: () => void) => {
-      const stop = conversation.subscribe(listener);
-      const letGo = conversation.hold();
-      return () => {
-        stop();
-        letGo();
-      };
-    },
-    [conversation],
-  );
-  const look = () => conversation.snapshot;
-  const snapshot = useSyncExternalStore(subscribe, look, look);
-  return useMemo(() => {
-    const { send, answer, decide, interrupt, changeQueue, rewind, loadOlder } = conversation;
-    const { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
-    const doing = { send, answer, decide, interrupt, changeQueue, rewind, loadOlder };
-    const choosing = { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control };
-    return { ...snapshot, ...doing, ...choosing };
-  }, [conversation, snapshot]);
-}
-
-/** The open requests of all conversations, and the commands to answer them. */
-export type UsedInbox = InboxSnapshot & Pick<Inbox, "answer" | "decide" | "refresh">;
-
-/** Returns the inbox, which updates while a component uses it. */
-export function useInbox(): UsedInbox {
-  const { inbox } = useTurnwire();
-  const look = () => inbox.snapshot;
-  const snapshot = useSyncExternalStore(inbox.subscribe, look, look);
-  return useMemo(() => {
-    const { answer, decide, refresh } = inbox;
-    return { ...snapshot, answer, decide, refresh };
-  }, [inbox, snapshot]);
-}
+// The entry point for React: hooks, and components without styles.
+export { Composer, type ComposerProps } from "./components/composer.js";
+export { Conversation, type ConversationProps } from "./components/conversation.js";
+export { Inbox, type InboxProps } from "./components/inbox.js";
+export {
+  type BlockRenderers,
+  Message,
+  type MessageProps,
+  ToolCard,
+  type ToolCardProps,
+} from "./components/message.js";
+export { Permission, type PermissionProps, Question, type QuestionProps } from "./components/request.js";
+export type { ConversationListSnapshot } from "./conversation_list.js";
+export * from "./hooks.js";

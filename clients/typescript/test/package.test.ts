@@ -36,6 +36,30 @@ test("the package without React is at most 15.5 kB gzipped", async () => {
   expect(size).toBeLessThanOrEqual(15_500);
 });
 
+test("a page that uses one hook does not load the components", async () => {
+  const size = async (names: string) => {
+    const contents = `export { ${names} } from "${PACKAGE}/src/react.ts";`;
+    const { outputFiles } = await build({
+      stdin: { contents, resolveDir: PACKAGE },
+      bundle: true,
+      minify: true,
+      format: "esm",
+      target: "es2022",
+      external: ["react", "react/jsx-runtime"],
+      write: false,
+    });
+    return outputFiles[0]?.contents.length ?? 0;
+  };
+  const [hook, list, all] = [
+    await size("useConversation, TurnwireProvider"),
+    await size("useConversations, TurnwireProvider"),
+    await size("Conversation, Inbox, useConversations, TurnwireProvider"),
+  ];
+  expect(hook).toBeLessThan(1_500);
+  expect(list).toBeLessThan(4_500);
+  expect(all).toBeLessThan(12_000);
+});
+
 describe("the package, installed into an empty project", () => {
   const project = mkdtempSync(join(tmpdir(), "turnwire-project-"));
   let server: Server;

@@ -1,8 +1,16 @@
 // A page that counts renderings. The test controls it through `window.page`.
 import { memo, StrictMode, useLayoutEffect } from "react";
 import { createRoot } from "react-dom/client";
-import { Client, type MessageView } from "../../src/index.js";
-import { TurnwireProvider, useConversation, useInbox } from "../../src/react.js";
+import { Client, type MessageView, type OpenRequest } from "../../src/index.js";
+import {
+  Conversation,
+  Inbox as InboxComponent,
+  Question,
+  TurnwireProvider,
+  useConversation,
+  useConversations,
+  useInbox,
+} from "../../src/react.js";
 
 const drawn: Record<string, number> = {};
 
@@ -52,15 +60,71 @@ function Inbox() {
   );
 }
 
+function List({ archived }: { archived: boolean }) {
+  const { conversations, isLoaded, hasMore, loadMore } = useConversations({ archived });
+  return (
+    <nav data-loaded={isLoaded} data-archived={archived}>
+      {conversations.map((each) => (
+        <p key={each.id} id={`${archived ? "archived" : "listed"}-${each.id}`}>
+          <Counted name={`row of ${each.id}`} />
+          {each.title} {each.status.running ? "works" : "waits"}
+        </p>
+      ))}
+      {hasMore && (
+        <button type="button" onClick={() => void loadMore()}>
+          More
+        </button>
+      )}
+    </nav>
+  );
+}
+
 const given = new URLSearchParams(location.search);
 // For a page of another origin the test fetches tickets, as the page's own server would.
 const ticket = (window as unknown as { ticket?: () => Promise<string> }).ticket;
 const client = new Client(given.get("url") ?? location.origin, ticket ? { ticket } : {});
 const root = createRoot(document.getElementById("root") as HTMLElement);
 
+const bold = { text: (text: string) => <strong>{text}</strong> };
+
 const page = {
   client,
   drawn,
+  /** The answers of `showQuestion`. */
+  answers: [] as unknown[],
+  /** Shows the list of conversations, and that of the archive. */
+  showList(): void {
+    root.render(
+      <TurnwireProvider client={client}>
+        <List archived={false} />
+        <List archived />
+      </TurnwireProvider>,
+    );
+  },
+  /** Shows a conversation with the components. */
+  showConversation(id: string, tail?: number): void {
+    root.render(
+      <TurnwireProvider client={client}>
+        <Conversation id={id} render={bold} {...(tail === undefined ? {} : { tail })} />
+      </TurnwireProvider>,
+    );
+  },
+  /** Shows the inbox with the components. */
+  showInbox(): void {
+    root.render(
+      <TurnwireProvider client={client}>
+        <InboxComponent heading={(item) => <h2>{item.conversation_id}</h2>} />
+      </TurnwireProvider>,
+    );
+  },
+  /** Shows a question; its answers are kept, and the first one is refused. */
+  showQuestion(request: OpenRequest): void {
+    const answer = async (_: string, words: unknown) => {
+      page.answers.push(words);
+      if (page.answers.length === 1) throw new Error("Another client was quicker.");
+    };
+    root.render(<Question request={request} answer={answer} />);
+  },
   /** Shows a number of components of the same conversation, and the inbox. */
   show(id: string, chats = 1, inbox = false): void {
     root.render(

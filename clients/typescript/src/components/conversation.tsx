@@ -1,0 +1,47 @@
+// A whole conversation: its messages, its open requests and the field for the next message.
+import type { ReactElement } from "react";
+import { useConversation } from "../hooks.js";
+import { Composer } from "./composer.js";
+import { type BlockRenderers, Message } from "./message.js";
+import { Permission, Question } from "./request.js";
+
+export interface ConversationProps {
+  id: string;
+  /** Load only this number of the newest entries at first; a button loads older ones. */
+  tail?: number;
+  render?: BlockRenderers;
+  placeholder?: string;
+  className?: string;
+}
+
+/** Shows a conversation, live, and lets a person take part in it. */
+export function Conversation({ id, tail, render, placeholder, className }: ConversationProps): ReactElement {
+  const used = useConversation(id, tail === undefined ? undefined : { tail });
+  const { view, connection, error, unanswered, answer, decide, loadOlder } = used;
+  return (
+    <section className={className} data-turnwire="conversation" data-connection={connection}>
+      {(view.first ?? 1) > 1 && (
+        <button type="button" onClick={() => void loadOlder()}>
+          Load older messages
+        </button>
+      )}
+      <div role="log" aria-busy={view.status?.running === true}>
+        {view.messages.map((message) => (
+          <Message key={message.id} message={message} render={render} />
+        ))}
+      </div>
+      {view.status?.requests.map((request) =>
+        request.kind === "question" ? (
+          <Question key={request.request_id} request={request} answer={answer} />
+        ) : (
+          <Permission key={request.request_id} request={request} decide={decide} />
+        ),
+      )}
+      <p role="status">
+        {error?.message ?? (connection === "connected" ? "" : "Connecting ...")}
+        {unanswered.length > 0 && " Sending ..."}
+      </p>
+      <Composer id={id} {...(placeholder === undefined ? {} : { placeholder })} />
+    </section>
+  );
+}
