@@ -123,7 +123,8 @@ class TestWithoutATerminal:
         assert "? Which size?\n   1  small\n" in said
         name = said.strip().rpartition(" ")[2]
         assert said.endswith(
-            f"Left open: Which size? / Which extras? Answer it: turnwire answer {name}\n"
+            "Left open: Which size? / Which extras? Answer it: "
+            f"TURNWIRE_AGENT={SCRIPTED} turnwire answer {name}\n"
         )
         assert "\x1b" not in said
 

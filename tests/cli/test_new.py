@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -59,12 +60,11 @@ def test_a_new_agent_runs_is_talked_to_and_answers_in_another_process(
     )
     assert (asked.returncode, asked.stderr) == (3, b"")
     assert b"There is enough soup for today." in asked.stdout
-    (name,) = re.findall(rb"turnwire answer .* (\w+)$", asked.stdout, re.MULTILINE)
-    answered = turnwire(
-        *("answer", "--data-dir", "data", name.decode(), "large"),
-        folder=project,
-        env={"TURNWIRE_AGENT": agent},
-    )
+    # The command that it prints is complete: the next process knows where the agent is.
+    (told,) = re.findall(r"Answer it: (.+)$", asked.stdout.decode(), re.MULTILINE)
+    variable, program, *words = shlex.split(told)
+    assert (variable, program) == (f"TURNWIRE_AGENT={agent}", "turnwire")
+    answered = turnwire(*words, "large", folder=project, env={"TURNWIRE_AGENT": agent})
     assert (answered.returncode, answered.stderr) == (0, b"")
     assert b"A large one it is." in answered.stdout
 

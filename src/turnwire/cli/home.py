@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 _DATABASE = "turnwire.db"
 _VARIABLE = "TURNWIRE_DATA_DIR"
+_AGENT = "TURNWIRE_AGENT"
 _STORE = "turnwire.store"  # the value of --store, until the other options are read
 STORE_HELP = (
     "A PostgreSQL database instead of a file: postgresql://user@host/database; also TURNWIRE_STORE."
@@ -71,6 +72,7 @@ class Home:
         self.path = (given or settings.data_path).expanduser()
         self.address = settings.store  # of a database; empty: the file in the data directory
         self.far = far
+        self.agent = ""  # `module:attribute`, if the next command has to be told where it is
         self._store = store
 
     @property
@@ -93,7 +95,9 @@ class Home:
         place = ["--data-dir", str(given.expanduser().absolute())] if given and moved else []
         place += ["--store", self._store] if self._store else []
         place += self.far.words if self.far is not None else []
-        return shlex.join([program(), *words[0].split(), *place, *words[1:]])
+        typed = shlex.join([program(), *words[0].split(), *place, *words[1:]])
+        is_known = os.environ.get(_AGENT) == self.agent or not self.agent
+        return typed if is_known else f"{_AGENT}={shlex.quote(self.agent)} {typed}"
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[Store]:

@@ -96,6 +96,7 @@ async def _run(
             others = _others(row, agent)
         else:
             name, partner, why = _whom(agent)
+        home.agent = _where([name, *others], agent)
         begun = new_id()
         try:
             async with open_engine(store, name, partner, others) as engine:
@@ -139,6 +140,15 @@ def _others(row: ConversationRow, agent: str | None) -> dict[str, Agent]:
         return {}
     name, partner, _ = _whom(agent)
     return {} if name == row.agent else {name: partner}
+
+
+def _where(names: list[str], agent: str | None) -> str:
+    """Returns where the agent is, if later commands cannot find it by its name alone."""
+    from turnwire.agents import registry
+
+    known = {*registry.names(), *registry.missing_programs()}
+    is_told = agent is not None and ":" in agent and not known.issuperset(names)
+    return agent if is_told and agent is not None else ""
 
 
 def _whom(agent: str | None) -> tuple[str, Agent, str | None]:
