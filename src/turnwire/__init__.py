@@ -22,7 +22,7 @@ from turnwire.version import __version__
 # The module of each public name. It is imported at the first access, so that `turnwire --help` and
 # programs that need one layer do not load the whole package.
 if TYPE_CHECKING:
-    from turnwire.agents.agent_turn import AgentTurn
+    from turnwire.agents.agent_turn import AgentTurn, Denied
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
     from turnwire.agents.function import FunctionAgent, agent
@@ -56,6 +56,7 @@ __all__ = [
     "Client",
     "Closed",
     "DemoAgent",
+    "Denied",
     "Engine",
     "EngineSettings",
     "FunctionAgent",
@@ -101,6 +102,7 @@ _HOME = {
     "Client": "turnwire.client",
     "Closed": "turnwire.client",
     "DemoAgent": "turnwire.agents.demo",
+    "Denied": "turnwire.agents.agent_turn",
     "Engine": "turnwire.engine",
     "EngineSettings": "turnwire.engine",
     "FunctionAgent": "turnwire.agents.function",

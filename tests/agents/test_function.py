@@ -14,6 +14,7 @@ import pytest
 from turnwire import (
     AgentTurn,
     Ask,
+    Denied,
     Engine,
     FunctionAgent,
     NormalizedStreamEvent,
@@ -414,3 +415,58 @@ def test_invalid_tools_of_the_front_end_are_refused(tools: Any) -> None:
 def test_a_function_is_described_by_its_docstring() -> None:
     assert bar.description == "Mixes drinks."
     assert cook.description == "A Python function."
+
+
+@function_agent("cleaner")
+async def cleaner(turn: AgentTurn) -> AsyncGenerator[str | UseTool, str]:
+    if turn.text == "hello":
+        yield "I clean."
+        return
+    words = f"removed {turn.text}"
+    try:
+        said = yield UseTool("remove", {"what": turn.text}, echo(words), needs_permission=True)
+    except Denied:
+        if turn.text == "proudly":
+            raise
+        said = "nothing"
+    yield f"Now: {said}."
+
+
+async def echo(words: str) -> str:
+    return words
+
+
+def test_a_tool_call_waits_until_a_person_allows_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            SqliteStore.open(tmp_path / "talk.db") as store,
+            Engine(store, {"cleaner": cleaner}) as engine,
+        ):
+            talk = await engine.create("cleaner")
+            asked = await talk.ask("dust")
+            [request] = asked.requests
+            assert (request.kind, request.tool_name) == ("permission", "remove")
+            assert (request.input, request.decision_only) == ({"what": "dust"}, True)
+            await talk.decide(request.request_id, "allow")
+            reply = await talk.wait(asked)
+            assert reply.text == "Now: removed dust."
+            assert [tool.result for tool in reply.tools] == ["removed dust"]
+            for words, said in (("soap", "Now: nothing."), ("proudly", "")):
+                asked = await talk.ask(words)
+                await talk.decide(asked.requests[0].request_id, "deny")
+                reply = await talk.wait(asked)
+                assert (reply.text, reply.is_error) == (said, False)
+                [tool] = reply.tools
+                assert (tool.is_error, tool.result) == (True, "The call was not allowed.")
+            asked = await talk.ask("more")
+            await talk.interrupt(asked.turn_id)
+            reply = await talk.wait(asked)
+            assert reply.was_interrupted
+            assert [tool.result for tool in reply.tools] == ["The turn was stopped."]
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_asks_for_permissions_keeps_the_promises_of_the_port() -> None:
+    report = asyncio.run(check_agent(lambda: cleaner, Prompts(plain="hello", permission="dust")))
+    assert "a permission is allowed or denied" in report.kept

@@ -17,7 +17,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import ONLY, questions_of
 from turnwire.core.usage import Usage
 
-__all__ = ["AgentTurn", "RunningTool", "words_of"]
+__all__ = ["AgentTurn", "Denied", "RunningTool", "words_of"]
 
 _Kind = Literal["text", "thinking"]
 
@@ -34,6 +34,10 @@ class _Session(Protocol):
     def say_result(self, call: str, text: str, *, is_error: bool = False) -> None: ...
 
     async def let_read(self) -> None: ...
+
+
+class Denied(Exception):
+    """A person has denied a tool call. If the function does not handle it, its turn ends."""
 
 
 class RunningTool:
@@ -89,9 +93,12 @@ class AgentTurn:
         await self._grow("thinking", piece)
 
     @asynccontextmanager
-    async def tool(self, name: str, given: Any = None) -> AsyncGenerator[RunningTool]:
+    async def tool(
+        self, name: str, given: Any = None, *, needs_permission: bool = False
+    ) -> AsyncGenerator[RunningTool]:
         """Shows a tool call with its input while the block runs, then its result.
 
+        With `needs_permission`, a person has to allow the call first. Raises Denied if they do not.
         An exception becomes the result, marked as an error, and is raised again.
 
         Example:
@@ -105,9 +112,18 @@ class AgentTurn:
         session.say(ev.AssistantMessage(*session.whose, f"message-{call}", 0, [block]))
         running = RunningTool(session, call, name)
         try:
+            if needs_permission:
+                asked = ev.PermissionRequested(
+                    *session.whose, call, call, name, given or {}, decision_only=True
+                )
+                if await self._wait_for(asked) != "allow":
+                    raise Denied("The call was not allowed.")
             yield running
         except asyncio.CancelledError:
             session.say_result(call, "The turn was stopped.", is_error=True)
+            raise
+        except Denied as denied:
+            session.say_result(call, str(denied), is_error=True)
             raise
         except Exception as error:
             session.say_result(call, f"{type(error).__name__}: {error}", is_error=True)
@@ -139,17 +155,12 @@ class AgentTurn:
     async def _answer(self, call: str, block: ToolUseBlock, asked: ev.QuestionAsked) -> str:
         """Emits a call that asks. Returns the answer, which becomes the result of the call."""
         whose = self._session.whose
-        self._session.say(ev.AssistantMessage(*whose, f"message-{call}", 0, [block]), asked)
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._waiting = (call, answer)
+        message = ev.AssistantMessage(*whose, f"message-{call}", 0, [block])
         try:
-            said = await answer
+            said = await self._wait_for(asked, message)
         except asyncio.CancelledError:
-            self._session.say(ev.RequestWithdrawn(*whose, call))
             self._session.say_result(call, "The turn was stopped.", is_error=True)
             raise
-        finally:
-            self._waiting = None
         self._session.say_result(call, said)
         return said
 
@@ -159,16 +170,37 @@ class AgentTurn:
         self._session.say(ev.PlanUpdated(*self._session.whose, todo))
         await self._session.let_read()
 
+    async def _wait_for(
+        self, request: ev.QuestionAsked | ev.PermissionRequested, *before: NormalizedStreamEvent
+    ) -> str:
+        """Asks a person. Returns the answer to a question, or the decision about a permission.
+
+        `before` are emitted together with the request.
+        """
+        self._session.say(*before, request)
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting = (request.request_id, answer)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._session.say(ev.RequestWithdrawn(*self._session.whose, request.request_id))
+            raise
+        finally:
+            self._waiting = None
+
     # --- used by the session ------------------------------------------------------------------
 
     def _take(self, reply: Reply) -> bool:
         """Hands a reply to the question that waits for it. Returns False if none does."""
         if self._waiting is None or self._waiting[0] != reply.request_id:
             return False
-        if reply.decision == "deny":
-            self._waiting[1].cancel()  # the question was cancelled, because its turn is stopped
-        elif not self._waiting[1].done():
-            self._waiting[1].set_result(words_of(reply.answer))
+        answer = self._waiting[1]
+        if reply.kind == "permission" and not answer.done():
+            answer.set_result(reply.decision or "deny")
+        elif reply.decision == "deny":
+            answer.cancel()  # the question was cancelled, because its turn is stopped
+        elif not answer.done():
+            answer.set_result(words_of(reply.answer))
         return True
 
     def _finish(self) -> None:

@@ -10,7 +10,7 @@ from inspect import getdoc, isasyncgenfunction
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
-from turnwire.agents.agent_turn import AgentTurn, words_of
+from turnwire.agents.agent_turn import AgentTurn, Denied, words_of
 from turnwire.agents.client_tools import CLIENT_TOOLS, client_tools_of
 from turnwire.agents.local import LocalSession
 from turnwire.agents.yielded import Yielded, carry_out
@@ -110,7 +110,7 @@ class FunctionSession(LocalSession):
         self._check_open()
         for reply in replies:
             is_taken = self._turn is not None and self._turn._take(reply)
-            if resumed and not is_taken:
+            if resumed and not is_taken and reply.kind == "question":
                 turn = AgentTurn(self, [], words_of(reply.answer))
                 self._begin(turn, None if reply.in_words else reply)
 
@@ -138,6 +138,8 @@ class FunctionSession(LocalSession):
             if self._is_over:
                 raise
             ended = ev.TurnCompleted(*self.whose, interrupted=True)
+        except Denied:
+            pass  # the result of the call says so
         except Exception as error:
             _log.exception("The function of the agent %r failed.", self.whose[0])
             ended = ev.TurnFailed(

@@ -29,7 +29,8 @@ class UseTool(Struct, frozen=True):
     """Shows a tool call with its input, then its result. The yield returns the result.
 
     `result` is a text, or an awaitable that runs while the call is shown. Its exception becomes the
-    result, marked as an error, and is raised at the yield.
+    result, marked as an error, and is raised at the yield. With `needs_permission` a person has to
+    allow the call first; if they deny it, Denied is raised at the yield.
 
     Example:
 
@@ -39,6 +40,7 @@ class UseTool(Struct, frozen=True):
     name: str
     input: Any = None
     result: str | Awaitable[str] = ""
+    needs_permission: bool = False
 
 
 class UseClientTool(Struct, frozen=True):
@@ -78,8 +80,8 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
             await turn.say(value)
         case Ask(question, options):
             return await turn.ask(question, options)
-        case UseTool(name, given, result):
-            return await _use(turn, name, given, result)
+        case UseTool():
+            return await _use(turn, value)
         case UseClientTool(name, given):
             return await turn.use_client_tool(name, given)
         case Think(text):
@@ -95,7 +97,12 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
     return None
 
 
-async def _use(turn: AgentTurn, name: str, given: Any, result: str | Awaitable[str]) -> str:
-    async with turn.tool(name, given) as call:
-        call.result = result if isinstance(result, str) else await result
+async def _use(turn: AgentTurn, use: UseTool) -> str:
+    result = use.result
+    try:
+        async with turn.tool(use.name, use.input, needs_permission=use.needs_permission) as call:
+            call.result = result if isinstance(result, str) else await result
+    finally:
+        if iscoroutine(result):
+            result.close()  # it may not have begun: Python would warn about it
     return call.result
