@@ -107,6 +107,9 @@ def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
         changed = await http.patch(f"/api/conversations/{name}", json={"title": "Other plans"})
         assert changed.json()["title"] == "Other plans"
         assert (await http.get("/api/search", params={"q": "hello"})).json()["hits"]
+        for conversation, is_found in ((name, True), ("another", False)):
+            asked = {"q": "hello", "conversation": conversation}
+            assert bool((await http.get("/api/search", params=asked)).json()["hits"]) is is_found
         await http.patch(f"/api/conversations/{name}", json={"archived": True})
         assert (await http.get("/api/conversations")).json()["conversations"] == []
         archived = (await http.get("/api/conversations?archived=true")).json()["conversations"]

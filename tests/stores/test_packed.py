@@ -99,7 +99,7 @@ def fetched(db: apsw.Connection) -> Iterator[list[Any]]:
         lambda db: rows.find_turns(db, "c", 0, None),
         lambda db: rows.find_inbox(db, None, True),
         lambda db: rows.find_audit(db, None, 0, 500),
-        lambda db: rows.find_words(db, Query("word"), None, 500),
+        lambda db: rows.find_words(db, Query("word"), None, None, 500),
     ],
 )
 def test_packed_rows_take_the_interpreter_lock_once(

@@ -309,8 +309,15 @@ class Store(Protocol):
     async def connections(self, conversation_id: str | None = None) -> list[Connection]:
         """Returns the connections of a conversation, or of all, oldest first."""
 
-    async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
-        """Returns the entries that contain all the words, newest first.
+    async def search(
+        self,
+        words: str,
+        *,
+        user: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 50,
+    ) -> list[Hit]:
+        """Returns the entries that contain all the words, newest first; of one conversation or of all.
 
         The cost of a search is bounded. More than 1,000 characters raise Refused (INVALID_PAYLOAD).
         Only the first 50 different words count. If the hits are long, older ones may have an empty

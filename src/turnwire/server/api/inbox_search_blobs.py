@@ -85,13 +85,15 @@ async def answer(service: Service, request: Request, who: Who) -> Response:
 
 
 async def search(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/search?q="""
+    """GET /api/search?q=&conversation=&limit="""
     words = word(request, "q")
     if words is None:
         raise Refused("INVALID_PAYLOAD", "The words to search for are missing: ?q=words")
     limit = number(request, "limit", 50, least=1, most=500) or 50
     async with service.shares.of(who).costly():
-        hits = await service.store.search(words, user=who.user, limit=limit)
+        hits = await service.store.search(
+            words, user=who.user, conversation_id=word(request, "conversation"), limit=limit
+        )
         ignored = Query(words).ignored
     more = {"ignored_words": ignored} if ignored else {}
     return await json_list("hits", hits, _as_it_is, **more)

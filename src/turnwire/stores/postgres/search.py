@@ -297,7 +297,8 @@ FROM (
         FROM ({found}) AS f JOIN conversations c USING (conversation_id)
         JOIN messages m ON m.conversation_id = f.conversation_id
             AND m.sequence_num = f.sequence_num
-        WHERE $3::text IS NULL OR c."user" = $3
+        WHERE ($3::text IS NULL OR c."user" = $3)
+            AND ($6::text IS NULL OR f.conversation_id = $6)
         ORDER BY f.number DESC LIMIT $4
     ) AS newest
 ) AS h JOIN messages m ON m.conversation_id = h.conversation_id
@@ -307,13 +308,17 @@ ORDER BY h.number DESC
 
 
 async def find_words(
-    connection: DatabaseConnection, query: Query, user: str | None, limit: int
+    connection: DatabaseConnection,
+    query: Query,
+    user: str | None,
+    conversation_id: str | None,
+    limit: int,
 ) -> list[Any]:
     """Returns rows of entries that contain all words, the newest first."""
     asked = queries_of(query)
     if asked is None:
         return []
-    each = " AND ".join(f"bool_or(words @@ ${6 + n}::tsquery)" for n in range(len(asked)))
+    each = " AND ".join(f"bool_or(words @@ ${7 + n}::tsquery)" for n in range(len(asked)))
     rows = await connection.fetch(
         _HITS.format(found=_FOUND.format(each=each)),
         " & ".join(f"({phrase})" for phrase in asked),
@@ -321,6 +326,7 @@ async def find_words(
         stored_text(user),
         limit,
         MOST_READ,
+        stored_text(conversation_id),
         *asked,
     )
     return list(rows)

@@ -471,11 +471,18 @@ class PostgresStore:
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         return await self._reader.read(lambda db: queries.find_inbox_item(db, inbox_item_id, user))
 
-    async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
+    async def search(
+        self,
+        words: str,
+        *,
+        user: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 50,
+    ) -> list[Hit]:
         query = Query(words)
         await self._indexer.settled()
         return await self._rows(
-            lambda db: search.find_words(db, query, user, limit),
+            lambda db: search.find_words(db, query, user, conversation_id, limit),
             lambda row: records.hit_of(row, query),
         )
 

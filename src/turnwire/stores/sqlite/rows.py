@@ -298,19 +298,24 @@ _HITS = packed(
     " FROM (SELECT m.number, c.title, octet_length(m.message_json) AS size FROM search"
     " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
     " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
+    " AND (?5 IS NULL OR m.conversation_id = ?5)"
     " ORDER BY search.rowid DESC LIMIT ?3)) CROSS JOIN messages USING (number)",
     "number DESC",
 )
 
 
-def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> Packed:
+def find_words(
+    db: apsw.Connection, query: Query, user: str | None, conversation_id: str | None, limit: int
+) -> Packed:
     """Returns entries that contain all words, the newest first; see `hit_of`.
 
     Messages are read for their snippets, up to `MOST_READ` bytes.
     """
     if query.expression is None:
         return b""
-    return fetch_packed(db, _HITS, (query.expression, clean(user), limit, MOST_READ))
+    return fetch_packed(
+        db, _HITS, (query.expression, clean(user), limit, MOST_READ, clean(conversation_id))
+    )
 
 
 def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:

@@ -348,10 +348,17 @@ class SqliteStore:
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         return await self._reader.read(lambda db: rows.find_inbox_item(db, inbox_item_id, user))
 
-    async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
+    async def search(
+        self,
+        words: str,
+        *,
+        user: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 50,
+    ) -> list[Hit]:
         query = Query(words)
         return await self._reader.read_rows(
-            lambda db: rows.find_words(db, query, user, limit),
+            lambda db: rows.find_words(db, query, user, conversation_id, limit),
             records.HIT,
             lambda row: records.hit_of(row, query),
         )

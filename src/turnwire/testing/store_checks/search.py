@@ -34,6 +34,12 @@ async def search_finds_words(store: Store) -> None:
         await found("会议", "ann") == [1] and await found("会议", "bob") == [],
         "search finds only the user's own conversations",
     )
+    of_one = await store.search("会议", conversation_id="c")
+    of_none = await store.search("会议", conversation_id="other")
+    expect(
+        [hit.sequence for hit in of_one] == [1] and of_none == [],
+        "search finds only the entries of one conversation, if asked to",
+    )
     for odd in ['"', "'", "(", "*", "a AND", "NEAR(a b)", "x:y", "-", "^a", "\0", "", "  ", "{}"]:
         await store.search(odd)  # must not raise for any search text
     asked = AddEntry(4, a_question("Which colour?", ["blue", "red"]), 1, TRACE)
