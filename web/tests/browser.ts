@@ -160,7 +160,8 @@ export async function say(page: Page, words: string): Promise<void> {
 }
 
 /** Returns the messages of people. Poll it: hidden rows may be missing until the list has settled. */
-export const saidOn = (page: Page) => (): Promise<string[]> => page.locator(".row.said").allInnerTexts();
+export const saidOn = (page: Page) => (): Promise<string[]> =>
+  page.locator(".row.said .bubble").allInnerTexts();
 
 /** Returns the button of a menu in which one value is chosen. */
 export const menuOf = (page: Page, label: string): Locator =>

@@ -37,7 +37,7 @@ test("ten thousand messages: the newest are shown first, and scrolling reaches a
   });
   expect(most).toBeLessThanOrEqual(200);
   expect(isInOrder).toBe(true);
-  const beginning = page.locator(".row.said", { hasText: /^Question 1$/ });
+  const beginning = page.locator(".row.said .bubble", { hasText: /^Question 1$/ });
   const isShown = async () => {
     await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
     return beginning.isVisible();

@@ -1,6 +1,7 @@
 // The buttons of a message can be reached with a moving mouse, by touch, and with the keyboard.
 import type { Locator, Page } from "playwright-core";
-import { Person, say, state } from "./browser";
+import { violations } from "./axe";
+import { Person, pressIn, saidOn, say, state } from "./browser";
 import { stage } from "./scene";
 
 const { here, test } = stage();
@@ -101,4 +102,95 @@ test("the buttons of a message are visible while one of them has the focus", asy
   expect(await inspect.locator("..").evaluate((each) => getComputedStyle(each).opacity)).toBe("1");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Inspect" }).waitFor();
+});
+
+test("the end of an answer has its buttons: the answer is copied, and given again in a fork", async ({
+  person,
+  expect,
+}) => {
+  const { page, context } = person;
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  await say(page, "think");
+  await expect.poll(() => page.locator(".row.turn").count()).toBe(2);
+  await state(page, "Ready");
+  const end = page.locator(".row.turn").last();
+  expect(await end.locator("time").count()).toBe(1);
+  await end.getByRole("button", { name: "Copy", exact: true }).click();
+  await end.getByText("Copied").waitFor({ state: "attached" });
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
+    /^I have thought about it: \*\*42/,
+  );
+  const again = end.getByRole("button", { name: "Regenerate, in a new conversation" });
+  await again.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
+  await page.getByText("The original stays as it is.").waitFor();
+  await expect.poll(saidOn(page)).toEqual(["hello", "think"]);
+  await expect.poll(() => page.locator(".row.turn").count()).toBe(2);
+  await state(page, "Ready");
+  expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+  await page.goto(`${here.server.url}/c/${id}`);
+  await expect.poll(saidOn(page)).toEqual(["hello", "think"]);
+  await expect.poll(() => page.locator(".row.turn").count()).toBe(2);
+});
+
+test("a finger presses the buttons at the end of an answer without a tap before", async ({ expect }) => {
+  const person = await Person.come(here.browser, here.server, {
+    viewport: { width: 375, height: 667 },
+    hasTouch: true,
+    isMobile: true,
+  });
+  await person.beKnown();
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  await page.locator(".row.turn").getByRole("button", { name: "Regenerate" }).tap();
+  await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
+  await page.locator(".row.turn").waitFor();
+  await expect.poll(saidOn(page)).toEqual(["hello"]);
+  const said = page.locator(".row.said");
+  await said.getByRole("button", { name: "Inspect" }).tap();
+  await page.getByRole("dialog", { name: "Inspect" }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await person.leave();
+});
+
+test("a copied link leads to the message, and to one block of it", async ({ person, expect }) => {
+  const { page, context } = person;
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const id = await person.quick("think");
+  await state(page, "Ready");
+  await say(page, "hello");
+  await expect.poll(() => page.locator(".row.turn").count()).toBe(2);
+  await state(page, "Ready");
+  const linked = async (press: () => Promise<void>) => {
+    await page.evaluate(() => navigator.clipboard.writeText(""));
+    await press();
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toMatch(/\?at=\d+$/);
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const end = page.locator(".row.turn").last();
+  const answer = await linked(() => end.getByRole("button", { name: "Link to this message" }).click());
+  await page.locator(".scroller").evaluate((each) => each.scrollTo(0, 0));
+  const said = page.locator(".row.said", { hasText: "think" });
+  const question = await linked(() => pressIn(said, "Link to this message"));
+  expect(question).not.toBe(answer);
+  await page.goto(question);
+  await page.locator(".sought .said", { hasText: "think" }).waitFor();
+  await page.goto(answer);
+  await page.locator(".sought .row.text").waitFor();
+  expect(new URL(answer).pathname).toBe(`/c/${id}`);
+});
+
+test("on a later day the day of the messages is above them", async ({ alone, expect }) => {
+  const { page } = alone;
+  const id = await alone.quick("hello");
+  await state(page, "Ready");
+  expect(await page.locator(".day").count()).toBe(0);
+  await page.clock.setFixedTime(Date.now() + 24 * 3600 * 1000);
+  await page.goto(`${here.server.url}/c/${id}`);
+  await page.locator(".row.turn").waitFor();
+  await expect.poll(() => page.locator(".day").allInnerTexts()).toEqual(["Yesterday"]);
 });

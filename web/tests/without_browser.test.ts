@@ -20,6 +20,7 @@ import { outputText, picturesIn } from "../src/tools/toolValues";
 import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
 import { shortPath } from "../src/words/paths";
+import { dayOf } from "../src/words/times";
 import { zh } from "../src/words/zh";
 
 const TEXT =
@@ -286,6 +287,55 @@ test("each block is a row, the end of a turn follows it, and unchanged messages 
   expect(again.every((row, at) => row === rows[at])).toBe(true);
 });
 
+test("messages of another day have that day above them; the first ones unless it is today", () => {
+  const said = (id: string, timestamp?: string) => ({
+    id,
+    role: "user" as const,
+    blocks: [],
+    ...(timestamp === undefined ? {} : { timestamp }),
+  });
+  const messages = [
+    said("a", "2026-03-01T12:00:00.000Z"),
+    said("b", "2026-03-01T12:30:00.000Z"),
+    said("no time"),
+    said("c", "2026-03-04T12:00:00.000Z"),
+  ];
+  const kinds = (hasBeginning: boolean) =>
+    rowsOf({ messages, turns: [] }, hasBeginning).map(({ kind }) => kind);
+  expect(kinds(false)).toEqual(["said", "said", "said", "day", "said"]);
+  expect(kinds(true)).toEqual(["day", "said", "said", "said", "day", "said"]);
+  const now = [said("now", new Date().toISOString())];
+  expect(rowsOf({ messages: now, turns: [] }, true).map(({ kind }) => kind)).toEqual(["said"]);
+  expect(rowsOf({ messages, turns: [] })[3]).toBe(rowsOf({ messages, turns: [] })[3]);
+});
+
+test("a day has its name or its date, in both languages", () => {
+  const now = new Date(2026, 2, 4, 9);
+  const at = (day: number) => new Date(2026, 2, day, 12).toISOString();
+  expect([4, 3, 1].map((day) => dayOf(at(day), en, now))).toEqual([
+    "Today",
+    "Yesterday",
+    "Sunday, March 1, 2026",
+  ]);
+  expect([4, 3, 1].map((day) => dayOf(at(day), zh, now))).toEqual(["今天", "昨天", "2026年3月1日星期日"]);
+});
+
+test("the end of a turn knows the message that began it, and the last text of its answer", () => {
+  const text = (id: string) => ({ type: "text" as const, id, status: "complete" as const, text: id });
+  const asked = { id: "q", role: "user" as const, blocks: [text("question")], turn_id: 1, sequence: 1 };
+  const steered = { ...asked, id: "s", sequence: 3, steered: true };
+  const first = { id: "m", role: "assistant" as const, blocks: [text("a")], turn_id: 1, sequence: 2 };
+  const last = { ...first, id: "n", blocks: [text("b"), text("c")], sequence: 4 };
+  const turn = { turn_id: 1, end: { is_error: false, interrupted: false, after_sequence: 5 } };
+  const rows = rowsOf({ messages: [asked, first, steered, last], turns: [turn] });
+  const end = rows.at(-1);
+  expect(end?.kind === "turn" && [end.asked?.id, end.answer?.message.id, end.answer?.block.id]).toEqual([
+    "q",
+    "n",
+    "c",
+  ]);
+});
+
 test("the start of a session and an update of a task have no row; other events have one", () => {
   const told = (subtype: string, sequence: number) => ({
     id: subtype,
@@ -385,7 +435,7 @@ describe("the end of a turn", () => {
   });
   const shown = (messages: ReturnType<typeof message>[], turns: ReturnType<typeof turn>[]) =>
     rowsOf({ messages, turns }).map((row) =>
-      row.kind === "turn" ? `end ${row.turn.turn_id}` : row.message.id,
+      row.kind === "turn" ? `end ${row.turn.turn_id}` : row.kind === "day" ? row.at : row.message.id,
     );
 
   test("stands behind it, though work of an earlier turn was told of meanwhile", () => {

@@ -22,7 +22,7 @@ export function CopyButton({ text }: { text: string }) {
 }
 
 /** A page without TLS has no clipboard API, but can copy a selection. */
-async function toClipboard(text: string): Promise<boolean> {
+export async function toClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

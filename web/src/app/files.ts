@@ -15,6 +15,10 @@ async function load(path: string): Promise<Response> {
   return answer;
 }
 
+export async function loadBlob(blobId: string): Promise<Blob> {
+  return (await load(blobPath(blobId))).blob();
+}
+
 /** Returns an object URL of an image; undefined until it is loaded. */
 export function usePicture(path: string | undefined): string | undefined {
   const [address, setAddress] = useState<string>();

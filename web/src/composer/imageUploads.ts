@@ -74,7 +74,8 @@ function forget(gone: Attached[]): void {
   for (const each of gone) URL.revokeObjectURL(each.preview);
 }
 
-async function upload(client: Client, id: string, file: File): Promise<string> {
+/** Uploads a file for a message of this conversation. Returns the id of its blob. */
+export async function upload(client: Client, id: string, file: Blob): Promise<string> {
   const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
   const headers = { ...client.http.headers, "Content-Type": file.type };
   const answer = await fetch(path, { method: "POST", body: file, headers });

@@ -27,6 +27,7 @@ function rawOf(row: Row | string): string {
   if (typeof row === "string") return escapeInvisible(row);
   if (row.kind === "block" && (row.block.type === "text" || row.block.type === "thinking"))
     return escapeInvisible(row.block.text);
+  if (row.kind === "day") return row.at;
   const shown = row.kind === "turn" ? row.turn : row.kind === "said" ? row.message.blocks : row.block;
   try {
     return escapeInvisible(JSON.stringify(shown, null, 2) ?? "");

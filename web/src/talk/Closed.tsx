@@ -1,7 +1,7 @@
 // A conversation without a connection: archived, deleted, or of another user.
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { MenuButton } from "../app/Menu";
@@ -16,6 +16,8 @@ import { Inspector, type Subject } from "../inspect/Inspector";
 import { useLog } from "./archivedLog";
 import { OPTIONS } from "./connectionOptions";
 import { Empty } from "./Empty";
+import type { MessageActions } from "./MessageActions";
+import { messageAddress } from "./messageAddress";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./tabTitle";
 
@@ -89,6 +91,13 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const [subject, setSubject] = useState<Subject>();
   const name = nameOf(info.title, info, useOriginal(info), words);
   useTitle(name, undefined);
+  const actions = useMemo<MessageActions>(
+    () => ({
+      inspect: (message, blockId) => setSubject({ message, blockId }),
+      addressOf: (message, blockId) => messageAddress(client, info.id, message, blockId),
+    }),
+    [client, info.id],
+  );
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(info.id)}`;
     if ((await showingRefusal(client.request("PATCH", path, { archived: false }))) === undefined) return;
@@ -110,7 +119,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
           loadOlder={loadOlder}
           snapshot={{ view, unanswered: [], connection: "connected" }}
           at={at}
-          inspect={(message, blockId) => setSubject({ message, blockId })}
+          actions={actions}
         />
       )}
       <div className="dock">

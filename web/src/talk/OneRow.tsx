@@ -1,8 +1,7 @@
 // Renders one row.
 
-import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
-import { memo, useCallback, useContext, useState } from "react";
-import { CopyButton } from "../app/CopyButton";
+import type { MessageView, TextView, ThinkingView } from "@turnwire/client";
+import { memo, useCallback, useContext, useMemo, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { isTouch } from "../app/focus";
 import { Icon } from "../app/Icon";
@@ -18,69 +17,30 @@ import { kindOf } from "../tools/toolKinds";
 import { isObject, listIn, textIn } from "../tools/toolValues";
 import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
+import { dayOf } from "../words/times";
 import { eventText } from "./eventText";
+import { type MessageActions, RowActions, Time, TurnActions } from "./MessageActions";
 import { Files } from "./Rewind";
 import { RetryTurn } from "./retry";
 import { type Row, rowsOf } from "./rows";
 import { SearchHit } from "./searchHit";
 
-export type Inspect = (message: MessageView, blockId?: string) => void;
-
-/** Sends an edited message in a fork. */
-export type Edit = (message: MessageView, text: string) => void;
-
-/** Restores the files to their content before a message. */
-export type RestoreFiles = (message: MessageView) => void;
-
 interface Props {
   row: Row;
-  inspect?: Inspect | undefined;
-  edit?: Edit | undefined;
-  restoreFiles?: RestoreFiles | undefined;
+  actions?: MessageActions | undefined;
 }
 
-export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }: Props) {
+export const OneRow = memo(function OneRow({ row, actions }: Props) {
   const words = useWords();
-  const text = textOf(row);
-  const isTheirs = row.kind === "said" && isPrompt(row.message);
-  const actions = inspect && row.kind !== "turn" && (
-    // A press must not take the focus from the row: on a touch screen the buttons would disappear.
-    <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
-      {text && <CopyButton text={text} />}
-      {restoreFiles && isTheirs && (
-        <button
-          type="button"
-          className="quiet small"
-          aria-label={words.rewind.open}
-          title={words.rewind.open}
-          onClick={() => restoreFiles(row.message)}
-        >
-          <Icon name="rewind" />
-        </button>
-      )}
-      {edit && isTheirs && (
-        <button
-          type="button"
-          className="quiet small edit"
-          aria-label={words.editAgain}
-          title={words.editAgain}
-          onClick={() => edit(row.message, text)}
-        >
-          <Icon name="pencil" />
-        </button>
-      )}
-      <button
-        type="button"
-        className="quiet small layers"
-        aria-label={words.inspect}
-        title={words.inspect}
-        onClick={() => inspect(row.message, row.kind === "said" ? undefined : row.block.id)}
-      >
-        <Icon name="layers" />
-      </button>
-    </div>
-  );
   const tapped = isTouch() ? -1 : undefined; // a tap focuses the row, which shows its buttons
+  if (row.kind === "day")
+    return (
+      <div className="day">
+        <time dateTime={row.at}>{dayOf(row.at, words)}</time>
+      </div>
+    );
+  if (row.kind === "turn") return <TurnEnding row={row} actions={actions} />;
+  const buttons = actions && <RowActions row={row} actions={actions} />;
   switch (row.kind) {
     case "said":
       return (
@@ -90,16 +50,14 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }:
           tabIndex={tapped}
         >
           <Said message={row.message} />
-          {actions}
+          {buttons}
         </article>
       );
-    case "turn":
-      return <TurnEnding turn={row.turn} />;
     case "event":
       return (
         <div className="row happened" tabIndex={tapped}>
           <Happened row={row} />
-          {actions}
+          {buttons}
         </div>
       );
     case "block":
@@ -115,8 +73,8 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, restoreFiles }:
             </p>
           )}
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
-          <OneBlock row={row} inspect={inspect} />
-          {actions}
+          <OneBlock row={row} actions={actions} />
+          {buttons}
         </article>
       );
   }
@@ -131,12 +89,17 @@ function labelOf({ block }: Row & { kind: "block" }, words: Words): string {
   return about ? `${name}: ${about.slice(0, 80)}` : name;
 }
 
-function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Inspect | undefined }) {
+interface BlockProps {
+  row: Row & { kind: "block" };
+  actions: MessageActions | undefined;
+}
+
+function OneBlock({ row, actions }: BlockProps) {
   const { block } = row;
   /** The messages of a sub-agent, below its tool call. */
   const nestedRows = useCallback(
-    (messages: MessageView[]) => <Nested messages={messages} inspect={inspect} />,
-    [inspect],
+    (messages: MessageView[]) => <Nested messages={messages} actions={actions} />,
+    [actions],
   );
   const sought = useContext(SearchHit);
   const isSearchHit = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
@@ -154,25 +117,20 @@ function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Ins
   }
 }
 
-/** Returns the source text of a row, for copying. */
-function textOf(row: Row): string {
-  if (row.kind === "block" && row.block.type === "text") return row.block.text;
-  if (row.kind !== "said") return "";
-  return row.message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+interface NestedProps {
+  messages: MessageView[];
+  actions: MessageActions | undefined;
 }
 
-function Nested({ messages, inspect }: { messages: MessageView[]; inspect: Inspect | undefined }) {
+function Nested({ messages, actions }: NestedProps) {
   const sought = useContext(SearchHit);
+  // The messages of a sub-agent can be read, not edited.
+  const own = useMemo(() => actions && { inspect: actions.inspect, addressOf: actions.addressOf }, [actions]);
   return rowsOf({ messages, turns: [] }).map((row) => (
     <div key={row.key} className={row.key === sought?.inner ? "sought-inner" : undefined}>
-      <OneRow row={row} inspect={inspect} />
+      <OneRow row={row} actions={own} />
     </div>
   ));
-}
-
-/** Whether a person began a turn with this message: edits and rewinds go back to such a message. */
-function isPrompt({ origin, sequence, steered }: MessageView): boolean {
-  return !origin && !steered && sequence !== undefined;
 }
 
 function Said({ message }: { message: MessageView }) {
@@ -308,11 +266,18 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   );
 }
 
-function TurnEnding({ turn }: { turn: TurnView }) {
+interface EndingProps {
+  row: Row & { kind: "turn" };
+  actions: MessageActions | undefined;
+}
+
+function TurnEnding({ row, actions }: EndingProps) {
   const words = useWords();
+  const { turn } = row;
   const { end } = turn;
   const { usage } = end;
   const retry = useContext(RetryTurn);
+  const isRetried = retry?.turn === turn.turn_id;
   const read =
     (usage?.input_tokens ?? 0) +
     (usage?.cache_read_input_tokens ?? 0) +
@@ -327,7 +292,7 @@ function TurnEnding({ turn }: { turn: TurnView }) {
               <VisibleText text={end.error?.message ?? words.turnFailed} />
             </strong>
             <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
-            {retry?.turn === turn.turn_id && (
+            {isRetried && (
               <button type="button" className="small" onClick={retry.run}>
                 <Icon name="refresh" /> {words.tryAgain}
               </button>
@@ -344,6 +309,10 @@ function TurnEnding({ turn }: { turn: TurnView }) {
         </details>
       )}
       <footer>
+        <span className="buttons-of">
+          <TurnActions row={row} actions={actions} isRetried={isRetried} />
+        </span>
+        <Time at={row.answer?.message.timestamp} />
         {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
         {usage && (
           <span title={words.tokensTitle}>{words.tokens(count(read), count(usage.output_tokens ?? 0))}</span>

@@ -1,5 +1,5 @@
 // One conversation: its messages, and all actions of a person in it.
-import type { View } from "@turnwire/client";
+import type { MessageView, View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { AgentPanel, hasPanel } from "../agent/AgentPanel";
@@ -25,9 +25,11 @@ import { OPTIONS } from "./connectionOptions";
 import { createdAfter } from "./createdFiles";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
-import type { Edit, Inspect, RestoreFiles } from "./OneRow";
+import { type MessageActions, textIn } from "./MessageActions";
+import { messageAddress } from "./messageAddress";
 import { Plan } from "./Plan";
 import { Rewind } from "./Rewind";
+import { contentFor } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./tabTitle";
@@ -74,24 +76,38 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const isPanel = hasPanel(capabilities, status);
   const showAgent = () => setOver({ name: "agent" });
   useKeys({ m: showAgent }, isPanel);
-  const edit = useCallback<Edit>(
-    async (message, text) => {
+  const mayFork = capabilities?.fork === true;
+  const mayRewind = supportsCommand(capabilities, "user.rewind");
+  const actions = useMemo<MessageActions>(() => {
+    /** Forks before a message. */
+    const forkBefore = async (message: MessageView, then: (fork: string) => void | Promise<void>) => {
       const fork = await showingRefusal(client.fork(id, (message.sequence ?? 1) - 1));
       if (fork === undefined) return;
-      returnText(fork, text);
+      await showingRefusal(Promise.resolve(then(fork)));
       goTo({ name: "talk", id: fork });
       showNotice(words.isFork, "calm");
-    },
-    [client, id, showingRefusal, showNotice, words],
-  );
-  const inspect = useCallback<Inspect>(
-    (message, blockId) => setOver({ name: "layers", subject: { message, blockId } }),
-    [],
-  );
-  const restoreFiles = useCallback<RestoreFiles>(
-    ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence }),
-    [],
-  );
+    };
+    const again = (to: string) => async (message: MessageView) => {
+      const content = await contentFor(client, to, message);
+      void showingRefusal(sendStoring(client, to, content));
+    };
+    return {
+      inspect: (message, blockId) => setOver({ name: "layers", subject: { message, blockId } }),
+      addressOf: (message, blockId) => messageAddress(client, id, message, blockId),
+      edit: mayFork
+        ? (message, text) => void forkBefore(message, (fork) => returnText(fork, text))
+        : undefined,
+      regenerate: mayFork
+        ? (message) => void forkBefore(message, (fork) => again(fork)(message))
+        : (message) => {
+            setSpoken((times) => times + 1);
+            void showingRefusal(again(id)(message));
+          },
+      restoreFiles: mayRewind
+        ? ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence })
+        : undefined,
+    };
+  }, [client, id, mayFork, mayRewind, showingRefusal, showNotice, words]);
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   const { turn: failed, text: failedText } = failedTurn(talk) ?? {};
@@ -151,9 +167,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
             snapshot={talk}
             at={at}
             spoken={spoken}
-            inspect={inspect}
-            edit={capabilities?.fork ? edit : undefined}
-            restoreFiles={supportsCommand(capabilities, "user.rewind") ? restoreFiles : undefined}
+            actions={actions}
           />
         </RetryTurn>
       )}
@@ -218,8 +232,6 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
 function saidIn(view: View): string[] {
   return view.messages
     .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)
-    .map((message) =>
-      message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"),
-    )
+    .map(textIn)
     .filter((text, index, all) => text && text !== all[index - 1]);
 }

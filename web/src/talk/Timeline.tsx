@@ -7,7 +7,8 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
-import { type Edit, type Inspect, OneRow, type RestoreFiles } from "./OneRow";
+import type { MessageActions } from "./MessageActions";
+import { OneRow } from "./OneRow";
 import {
   newestPlan,
   type Row,
@@ -41,19 +42,17 @@ interface Props {
   at?: number | undefined;
   /** Counts the messages sent from this page: each scrolls to the end. */
   spoken?: number;
-  inspect?: Inspect | undefined;
-  edit?: Edit | undefined;
-  restoreFiles?: RestoreFiles | undefined;
+  actions?: MessageActions | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit, restoreFiles }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: Props) {
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
-  const rows = useMemo(() => rowsOf(view), [view]);
+  const first = view.first ?? 1;
+  const rows = useMemo(() => rowsOf(view, first === 1), [view, first]);
   const pending = unconfirmedIn(unanswered, view.messages);
   const list = useRef<VListHandle>(null);
   const isFound = useRef(at === undefined);
-  const first = view.first ?? 1;
 
   // Older rows are added before the others, which keep their position.
   const firstKey = useRef<string>(undefined);
@@ -172,7 +171,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
             return (
               <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
                 <ErrorBoundary of={item} instead={() => <BrokenRow row={item} />}>
-                  <OneRow row={item} inspect={inspect} edit={edit} restoreFiles={restoreFiles} />
+                  <OneRow row={item} actions={actions} />
                 </ErrorBoundary>
               </div>
             );

@@ -1,6 +1,6 @@
 // The rows of a conversation: one for each block, so that only the visible part of a long message
 // is rendered.
-import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
+import type { BlockView, MessageView, TextView, TurnView, View } from "@turnwire/client";
 import { kindOf } from "../tools/toolKinds";
 import { isObject, textIn } from "../tools/toolValues";
 
@@ -18,7 +18,22 @@ export type Row =
       took?: number | undefined;
     }
   | { kind: "event"; key: string; message: MessageView; block: BlockView & { type: "event" } }
-  | { kind: "turn"; key: string; turn: TurnView };
+  | {
+      kind: "turn";
+      key: string;
+      turn: TurnView;
+      /** The message of a person that began the turn, if it is loaded. */
+      asked?: MessageView | undefined;
+      /** The last text of the agent in it. */
+      answer?: Answer | undefined;
+    }
+  /** The messages below it are of another day than those above. */
+  | { kind: "day"; key: string; at: string };
+
+export interface Answer {
+  message: MessageView;
+  block: TextView;
+}
 
 /**
  * Events without a meaning for people: they are in the log and in the inspector, and have no row.
@@ -73,36 +88,89 @@ function between(before: MessageView | undefined, message: MessageView): number 
   return Math.max(0, Date.parse(message.timestamp) - Date.parse(before.timestamp));
 }
 
-function rowOfTurn(turn: TurnView): Row[] {
+function rowOfTurn(turn: TurnView, before: readonly Row[]): Row[] {
   let rows = cachedRows.get(turn);
-  if (rows === undefined) {
-    rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn }];
+  const [cached] = rows ?? [];
+  const { asked, answer } = partsOf(turn, before);
+  const isSame = cached?.kind === "turn" && cached.asked === asked && cached.answer?.block === answer?.block;
+  if (rows === undefined || !isSame) {
+    rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn, asked, answer }];
     cachedRows.set(turn, rows);
   }
   return rows;
 }
 
+/** Returns the message that began a turn and the last text of its answer, from the rows before its end. */
+function partsOf({ turn_id }: TurnView, rows: readonly Row[]) {
+  let answer: Answer | undefined;
+  for (let at = rows.length - 1; at >= 0; at -= 1) {
+    const row = rows[at] as Row;
+    if (row.kind === "turn") break;
+    if (row.kind === "day" || row.message.turn_id !== turn_id) continue;
+    if (row.kind === "said" && isPrompt(row.message)) return { asked: row.message, answer };
+    if (row.kind === "block" && row.block.type === "text")
+      answer ??= { message: row.message, block: row.block };
+  }
+  return { answer };
+}
+
+/** Whether a person began a turn with this message: edits and rewinds go back to such a message. */
+export function isPrompt({ origin, sequence, steered }: MessageView): boolean {
+  return !origin && !steered && sequence !== undefined;
+}
+
+const cachedDays = new WeakMap<MessageView, string>();
+const rowsOfDays = new WeakMap<MessageView, Row>();
+
+/** Returns the day of a message, where the person is. */
+function dayIn(message: MessageView): string | undefined {
+  if (message.timestamp === undefined) return undefined;
+  let day = cachedDays.get(message);
+  if (day === undefined) {
+    day = new Date(message.timestamp).toDateString();
+    cachedDays.set(message, day);
+  }
+  return day;
+}
+
+function rowOfDay(message: MessageView): Row {
+  let row = rowsOfDays.get(message);
+  if (row === undefined) {
+    row = { kind: "day", key: `day/${message.id}`, at: message.timestamp ?? "" };
+    rowsOfDays.set(message, row);
+  }
+  return row;
+}
+
 /**
  * Returns all rows; the end of a turn keeps its position, even if later entries belong to that
- * turn.
+ * turn. `hasBeginning`: the first message of the conversation is loaded.
  */
-export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
+export function rowsOf(view: Pick<View, "messages" | "turns">, hasBeginning = false): Row[] {
   const endings = endingsOf(view);
   const rows: Row[] = [];
   let next = 0;
   /** Adds the turns that ended before this entry; skips turns without loaded entries. */
   const closeBefore = (number: number) => {
     for (; (endings[next]?.after ?? number) < number; next += 1)
-      if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn));
+      if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn, rows));
   };
   let before: MessageView | undefined;
   let agent = firstAgent(view.messages);
   let shown: string | undefined;
+  // The beginning has its day above it, unless that is today.
+  let day = hasBeginning ? new Date().toDateString() : undefined;
   for (const message of view.messages) {
     closeBefore(message.sequence ?? Number.POSITIVE_INFINITY);
     agent = handoverIn(message)?.agent ?? agent;
     const speaks = message.role === "assistant" && agent !== shown;
-    rows.push(...rowsOfMessage(message, before, speaks ? agent : undefined));
+    const own = rowsOfMessage(message, before, speaks ? agent : undefined);
+    const today = dayIn(message);
+    if (own.length && today !== undefined) {
+      if (day !== undefined && day !== today) rows.push(rowOfDay(message));
+      day = today;
+    }
+    rows.push(...own);
     if (speaks) shown = agent;
     before = message;
   }
@@ -222,7 +290,7 @@ export function rowOf(rows: readonly Row[], entry: Entry): RowPosition | undefin
 }
 
 function shows(row: Row, { number, ids }: Entry): boolean {
-  if (row.kind === "turn") return false;
+  if (row.kind === "turn" || row.kind === "day") return false;
   if (row.kind !== "block") return row.message.sequence === number;
   const { block } = row;
   return ids.includes(block.id) || (block.type === "tool" && ids.includes(block.request?.request_id ?? ""));
@@ -230,7 +298,7 @@ function shows(row: Row, { number, ids }: Entry): boolean {
 
 /** Returns the nearest earlier row, for an entry without a row. */
 export function rowNear(rows: readonly Row[], { number }: Entry): RowPosition | undefined {
-  const isBefore = (row: Row) => row.kind !== "turn" && (row.message.sequence ?? number + 1) <= number;
+  const isBefore = (row: Row) => "message" in row && (row.message.sequence ?? number + 1) <= number;
   const key = (rows.findLast(isBefore) ?? rows[0])?.key;
   return key === undefined ? undefined : { row: key, inner: key };
 }

@@ -359,6 +359,11 @@ export const en = {
   stoppingTask: (about: string) => `Stopping: ${about}`,
   inspect: "Inspect",
   editAgain: "Edit, and send it in a new conversation",
+  regenerate: "Regenerate, in a new conversation",
+  regenerateHere: "Regenerate, as a new turn",
+  copyLink: "Link to this message",
+  today: "Today",
+  yesterday: "Yesterday",
   rewind: {
     open: "Restore the files to before this message",
     title: "Restore files",

@@ -1,5 +1,37 @@
 import type { Words } from "./en";
 
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Returns a time in the words of the page. Formats are kept: creating one takes longer than using it. */
+function formatted(at: string, words: Words, options: Intl.DateTimeFormatOptions): string {
+  const name = `${words.locale} ${JSON.stringify(options)}`;
+  let format = formats.get(name);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat(words.locale, options);
+    formats.set(name, format);
+  }
+  return format.format(new Date(at));
+}
+
+/** Returns the time of day. */
+export function timeOfDay(at: string, words: Words): string {
+  return formatted(at, words, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** Returns the whole date and time. */
+export function wholeTime(at: string, words: Words): string {
+  return formatted(at, words, { dateStyle: "full", timeStyle: "medium" });
+}
+
+/** Returns the day: today, yesterday, or its date. */
+export function dayOf(at: string, words: Words, now = new Date()): string {
+  const day = new Date(at).toDateString();
+  if (day === now.toDateString()) return words.today;
+  const before = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  if (day === before.toDateString()) return words.yesterday;
+  return formatted(at, words, { dateStyle: "full" });
+}
+
 /** Returns how long ago, as one short word. */
 export function ago(at: string, words: Words, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(at)) / 1000);

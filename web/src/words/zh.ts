@@ -304,6 +304,11 @@ export const zh: Words = {
   stoppingTask: (about) => `正在停止：${about}`,
   inspect: "查看各层",
   editAgain: "编辑，并在新对话中发送",
+  regenerate: "在新对话中重新回答",
+  regenerateHere: "在新的一轮中重新回答",
+  copyLink: "此消息的链接",
+  today: "今天",
+  yesterday: "昨天",
   rewind: {
     open: "将文件恢复到这条消息之前",
     title: "恢复文件",
