@@ -21,6 +21,8 @@ import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
 
 const Settings = lazy(() => import("./Settings"));
+const Palette = lazy(() => import("./Palette"));
+
 const client = new Client(document.baseURI.replace(/\/$/, ""));
 
 export function App() {
@@ -55,6 +57,7 @@ const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "syst
 function Inside() {
   const words = useWords();
   const [isHelp, setHelp] = useState(false);
+  const [isPalette, setPalette] = useState(false);
   const [theme, setTheme] = useTheme();
   const place = usePlace();
   const { all, isKnown } = useConversations();
@@ -74,6 +77,10 @@ function Inside() {
   };
   useKeys({
     "?": () => setHelp(true),
+    "Mod+k": (event) => {
+      event.preventDefault();
+      setPalette(true);
+    },
     c: (event) => {
       event.preventDefault();
       goTo({ name: "new" });
@@ -101,6 +108,13 @@ function Inside() {
           <Here />
         </ErrorBoundary>
       </div>
+      {isPalette && (
+        <ErrorBoundary instead={() => null}>
+          <Suspense fallback={null}>
+            <Palette help={() => setHelp(true)} close={() => setPalette(false)} />
+          </Suspense>
+        </ErrorBoundary>
+      )}
       {isHelp && <ShortcutHelp close={() => setHelp(false)} />}
     </>
   );

@@ -2,6 +2,8 @@ import { Dialog } from "./Dialog";
 import { useWords } from "./language";
 
 const KEYS = [
+  "Ctrl+K",
+  "Ctrl+F",
   "c",
   "s",
   "g",

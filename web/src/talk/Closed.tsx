@@ -16,9 +16,9 @@ import { Inspector, type Subject } from "../inspect/Inspector";
 import { useLog } from "./archivedLog";
 import { OPTIONS } from "./connectionOptions";
 import { Empty } from "./Empty";
+import { FindableTimeline } from "./FindableTimeline";
 import type { MessageActions } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
-import { Timeline } from "./Timeline";
 import { useTitle } from "./tabTitle";
 
 interface Props {
@@ -113,8 +113,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
         </MenuButton>
       </PageHeader>
       {view && (
-        <Timeline
-          key={at}
+        <FindableTimeline
           id={info.id}
           loadOlder={loadOlder}
           snapshot={{ view, unanswered: [], connection: "connected" }}

@@ -16,6 +16,7 @@ import { count, money } from "../words/numbers";
 import { AgentChoice } from "./AgentChoice";
 import { useBypassConfirmation } from "./BypassConfirmation";
 import { supportsCommand } from "./capabilities";
+import { openFindBar } from "./FindableTimeline";
 import { modeChoices } from "./permissionModes";
 import { stateText } from "./stateText";
 
@@ -138,6 +139,15 @@ export function Header({
           <Icon name="agent" />
         </button>
       )}
+      <button
+        type="button"
+        className="quiet"
+        aria-label={words.find.title}
+        title={`${words.find.title} (Ctrl+F)`}
+        onClick={openFindBar}
+      >
+        <Icon name="search" />
+      </button>
       {careful.dialog}
       <MenuButton label={words.more}>
         {(close) => <ConversationMenu id={id} info={info} title={title} isHere close={close} />}

@@ -3,6 +3,7 @@ import type { MessageView, View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { AgentPanel, hasPanel } from "../agent/AgentPanel";
+import { useAction } from "../app/actions";
 import { composer, focusComposerIfLost } from "../app/focus";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
@@ -24,6 +25,7 @@ import { supportsCommand, supportsControl } from "./capabilities";
 import { OPTIONS } from "./connectionOptions";
 import { createdAfter } from "./createdFiles";
 import { Empty } from "./Empty";
+import { FindableTimeline } from "./FindableTimeline";
 import { Header } from "./Header";
 import { type MessageActions, textIn } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
@@ -31,7 +33,6 @@ import { Plan } from "./Plan";
 import { Rewind } from "./Rewind";
 import { contentFor } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
-import { Timeline } from "./Timeline";
 import { useTitle } from "./tabTitle";
 
 /** The open dialog. */
@@ -76,6 +77,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const isPanel = hasPanel(capabilities, status);
   const showAgent = () => setOver({ name: "agent" });
   useKeys({ m: showAgent }, isPanel);
+  useAction(
+    { name: "agent", label: words.agentPanel.title, icon: "agent", keys: "m", run: showAgent },
+    isPanel,
+  );
+  useAction({ name: "stop", label: words.stop, icon: "stop", keys: "Esc", run: () => void stop() }, mayStop);
   const mayFork = capabilities?.fork === true;
   const mayRewind = supportsCommand(capabilities, "user.rewind");
   const actions = useMemo<MessageActions>(() => {
@@ -160,8 +166,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
       ) : (
         <RetryTurn value={retry}>
-          <Timeline
-            key={`${id} ${at ?? ""}`}
+          <FindableTimeline
             id={id}
             loadOlder={talk.loadOlder}
             snapshot={talk}

@@ -7,6 +7,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
+import type { TextHit } from "./findText";
 import type { MessageActions } from "./MessageActions";
 import { OneRow } from "./OneRow";
 import {
@@ -21,6 +22,7 @@ import {
 } from "./rows";
 import { SearchHit, useSearchedEntry } from "./searchHit";
 import { useStickToEnd } from "./stickToEnd";
+import { rangesIn } from "./textMarks";
 import { textOf, UnconfirmedMessage, unconfirmedIn } from "./UnconfirmedMessages";
 
 /** Pixels from the top at which older messages are loaded. */
@@ -30,6 +32,8 @@ const NEAR_BEGINNING = 2500;
  * the page.
  */
 const BEYOND = 1200;
+/** Pixels from the top that the bar of the search covers. */
+const BELOW_BAR = 64;
 /** Milliseconds until the list has measured its rows. */
 const SETTLED = 250;
 
@@ -43,9 +47,11 @@ interface Props {
   /** Counts the messages sent from this page: each scrolls to the end. */
   spoken?: number;
   actions?: MessageActions | undefined;
+  /** The hit of a search in this conversation, and the text that was sought. */
+  found?: { hit: TextHit; text: string } | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, found }: Props) {
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
   const first = view.first ?? 1;
@@ -117,6 +123,22 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: P
     };
   }, [sought, rows, stayHere]);
 
+  // A hit of the search in this conversation: its row, and in a long row its text.
+  const latest = useRef(rows);
+  latest.current = rows;
+  const position = found?.hit.position;
+  useEffect(() => {
+    const handle = list.current;
+    if (!found?.hit.position || !handle) return;
+    const { row } = found.hit.position;
+    const index = latest.current.findIndex((each) => each.key === row);
+    if (index < 0) return;
+    stayHere();
+    handle.scrollToIndex(index, { align: "center" });
+    const timer = setTimeout(() => scrollToText(section.current, found.text), SETTLED);
+    return () => clearTimeout(timer);
+  }, [found, stayHere]);
+
   // A short page cannot scroll, but may have older messages.
   useEffect(() => {
     const handle = list.current;
@@ -142,7 +164,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: P
           {words.loadingOlder}
         </p>
       )}
-      <Around plan={plan} behind={behind} ends={ends} sought={sought}>
+      <Around plan={plan} behind={behind} ends={ends} sought={position ?? sought}>
         <VList
           ref={list}
           className="scroller"
@@ -169,7 +191,10 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: P
               );
             }
             return (
-              <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
+              <div
+                key={item.key}
+                className={`place${item.key === (position ?? sought)?.row ? " sought" : ""}`}
+              >
                 <ErrorBoundary of={item} instead={() => <BrokenRow row={item} />}>
                   <OneRow row={item} actions={actions} />
                 </ErrorBoundary>
@@ -191,6 +216,17 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions }: P
       )}
     </section>
   );
+}
+
+/** Scrolls to the text in the marked row, if it is out of sight. */
+function scrollToText(section: HTMLElement | null, text: string): void {
+  const row = section?.querySelector(".sought-inner") ?? section?.querySelector(".sought");
+  const scroller = section?.querySelector(".scroller")?.getBoundingClientRect();
+  const [range] = row ? rangesIn(row, text.trim().toLowerCase()) : [];
+  const at = range?.getBoundingClientRect();
+  if (!at || !scroller) return;
+  if (at.top < scroller.top + BELOW_BAR || at.bottom > scroller.bottom)
+    range?.startContainer.parentElement?.scrollIntoView({ block: "center" });
 }
 
 interface AroundProps {

@@ -74,7 +74,7 @@ export function useStickToEnd(section: RefObject<HTMLElement | null>, isStuckFir
   useEffect(() => {
     const keep = () => isStuck.current && stick();
     const observer = new MutationObserver(keep);
-    const dock = section.current?.parentElement?.querySelector(".dock");
+    const dock = section.current?.closest("main")?.querySelector(".dock");
     if (dock) observer.observe(dock, { childList: true, subtree: true, attributes: true });
     window.addEventListener("resize", keep);
     return () => {

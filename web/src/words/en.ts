@@ -362,6 +362,14 @@ export const en = {
   regenerate: "Regenerate, in a new conversation",
   regenerateHere: "Regenerate, as a new turn",
   copyLink: "Link to this message",
+  find: {
+    title: "Find in this conversation",
+    earlier: "Earlier hit",
+    later: "Later hit",
+    count: (at: number, all: number) => `${at} of ${all}`,
+    none: "Not found",
+    searching: "Searching",
+  },
   today: "Today",
   yesterday: "Yesterday",
   rewind: {
@@ -550,7 +558,18 @@ export const en = {
     unseen: "The conversation does not show this entry separately.",
   },
 
+  palette: {
+    title: "Commands and conversations",
+    placeholder: "Type the name of a command or a conversation",
+    actions: "Commands",
+    search: "Messages",
+    searchFor: (text: string) => `Search all messages for “${text}”`,
+    theme: (theme: string) => `Theme: ${theme}`,
+    found: (n: number) => (n === 1 ? "1 result" : `${n} results`),
+  },
   keys: {
+    "Ctrl+K": "Commands and conversations",
+    "Ctrl+F": "Find in this conversation",
     c: "New conversation",
     s: "Search",
     g: "Inbox",

@@ -307,6 +307,14 @@ export const zh: Words = {
   regenerate: "在新对话中重新回答",
   regenerateHere: "在新的一轮中重新回答",
   copyLink: "此消息的链接",
+  find: {
+    title: "在此对话中查找",
+    earlier: "更早的一处",
+    later: "更晚的一处",
+    count: (at, all) => `${at} / ${all}`,
+    none: "未找到",
+    searching: "正在查找",
+  },
   today: "今天",
   yesterday: "昨天",
   rewind: {
@@ -482,7 +490,18 @@ export const zh: Words = {
     unseen: "对话中不单独显示此条目。",
   },
 
+  palette: {
+    title: "命令与对话",
+    placeholder: "输入命令或对话的名称",
+    actions: "命令",
+    search: "消息",
+    searchFor: (text) => `在所有消息中搜索“${text}”`,
+    theme: (theme) => `主题：${theme}`,
+    found: (n) => `${n} 个结果`,
+  },
   keys: {
+    "Ctrl+K": "命令与对话",
+    "Ctrl+F": "在此对话中查找",
     c: "新对话",
     s: "搜索",
     g: "收件箱",

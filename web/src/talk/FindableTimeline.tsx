@@ -1,0 +1,69 @@
+// The messages, and the bar that finds text in them.
+import { type ComponentProps, lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { useAction } from "../app/actions";
+import { ErrorBoundary } from "../app/ErrorBoundary";
+import { composer } from "../app/focus";
+import { useWords } from "../app/language";
+import { goTo } from "../app/navigation";
+import { useKeys } from "../app/shortcuts";
+import type { TextHit } from "./findText";
+import { Timeline } from "./Timeline";
+
+const FindBar = lazy(() => import("./FindBar"));
+
+/** The event by which a button outside of it opens the bar. */
+const OPEN = "turnwire:find";
+
+export function openFindBar(): void {
+  dispatchEvent(new Event(OPEN));
+}
+
+type Props = Omit<ComponentProps<typeof Timeline>, "found">;
+
+export function FindableTimeline(props: Props) {
+  const { id, at, snapshot } = props;
+  const words = useWords();
+  const [isOpen, setOpen] = useState(false);
+  const [found, setFound] = useState<{ hit: TextHit; text: string }>();
+  useAction({ name: "find", label: words.find.title, icon: "search", keys: "Ctrl+F", run: openFindBar });
+  useEffect(() => {
+    const open = () => setOpen(true);
+    addEventListener(OPEN, open);
+    return () => removeEventListener(OPEN, open);
+  }, []);
+  useKeys({
+    "Mod+f": (event) => {
+      const field = document.querySelector<HTMLInputElement>(".find-bar input");
+      if (field !== null && field === document.activeElement) return; // the browser's own search
+      event.preventDefault();
+      setOpen(true);
+      field?.select();
+    },
+  });
+  const show = useCallback(
+    (hit: TextHit | undefined, text: string) => {
+      setFound(hit && { hit, text });
+      if (hit && !hit.position) goTo({ name: "talk", id, at: hit.sequence }, "replace");
+    },
+    [id],
+  );
+  const close = useCallback(() => {
+    setOpen(false);
+    setFound(undefined);
+    composer()?.focus();
+  }, []);
+  return (
+    <div className="findable">
+      {isOpen && (
+        <ErrorBoundary instead={nothing}>
+          <Suspense fallback={null}>
+            <FindBar id={id} view={snapshot.view} show={show} close={close} />
+          </Suspense>
+        </ErrorBoundary>
+      )}
+      <Timeline key={`${id} ${at ?? ""}`} {...props} found={found} />
+    </div>
+  );
+}
+
+const nothing = () => null;
