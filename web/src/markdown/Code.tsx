@@ -18,7 +18,7 @@ export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = tru
     <figure className="code">
       <figcaption>
         <span>
-          <VisibleText text={language || words.code} />
+          <VisibleText text={language === "mermaid" ? words.diagram : language || words.code} />
         </span>
         <CopyButton text={code} />
       </figcaption>

@@ -4,9 +4,12 @@ import { Fragment, memo, type ReactNode, useState } from "react";
 import { useWords } from "../app/language";
 import { CodeBlock } from "./Code";
 import { decodeEntities } from "./entities";
+import type { MathToken, NoteToken } from "./extensions";
+import { Formula } from "./Formula";
 import { GrowingMarkdown } from "./growingMarkdown";
 import { LongText } from "./LongText";
 import { safeAddress } from "./links";
+import { Note, NoteNames, NoteRef } from "./Notes";
 import { VisibleText } from "./VisibleText";
 
 /** A longer text is shown without Markdown, first its beginning. */
@@ -47,13 +50,15 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
   }
   const tokens = growing.parse(text);
   const levels = levelsOf(tokens);
-  return (
+  const notes = tokens.flatMap((token) => (token.type === "note" ? [(token as NoteToken).name] : []));
+  const shown = (
     <div className={isGrowing ? "markdown growing" : "markdown"} dir="auto">
       {tokens.map((token, at) => (
         <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} level={levels[at]} />
       ))}
     </div>
   );
+  return notes.length ? <NoteNames value={new Set(notes)}>{shown}</NoteNames> : shown;
 });
 
 interface BlockProps {
@@ -86,6 +91,10 @@ const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps)
       return <List list={token as Tokens.List} isWhole={isWhole} />;
     case "table":
       return <Table table={token as Tokens.Table} />;
+    case "math":
+      return <p>{inline([token])}</p>;
+    case "note":
+      return <Note name={(token as NoteToken).name}>{inline(token.tokens)}</Note>;
     case "hr":
       return <hr />;
     case "text":
@@ -174,6 +183,12 @@ function inlineOne(token: Token): ReactNode {
         </Link>
       );
     }
+    case "math": {
+      const { formula, isDisplay, raw } = token as MathToken;
+      return <Formula formula={formula} isDisplay={isDisplay} source={raw} />;
+    }
+    case "noteRef":
+      return <NoteRef name={(token as NoteToken).name} source={token.raw} />;
     case "checkbox":
       return <TaskBox isDone={(token as Tokens.Checkbox).checked} />;
     case "text":

@@ -1,6 +1,7 @@
 // Parses growing Markdown: only the last block is parsed again, however long the text is.
 import { Lexer, type Token } from "marked";
 import { ShallowTokenizer } from "./depthLimit";
+import { EXTENSIONS } from "./extensions";
 
 /** A link definition may change earlier blocks. */
 const DEFINES = /^ {0,3}\[[^\]\n]+\]:/m;
@@ -16,7 +17,11 @@ export class GrowingMarkdown {
     const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     if (text === this.last.text) return this.last.tokens;
     if (!text.startsWith(this.doneText)) this.forget();
-    const rest = Lexer.lex(text.slice(this.doneTo), { gfm: true, tokenizer: new ShallowTokenizer() });
+    const rest = Lexer.lex(text.slice(this.doneTo), {
+      gfm: true,
+      extensions: EXTENSIONS,
+      tokenizer: new ShallowTokenizer(),
+    });
     const tokens = [...this.done, ...rest];
     if (!DEFINES.test(text.slice(this.doneTo))) this.finish(text, rest);
     else this.forget();

@@ -10,7 +10,8 @@ import { lookUp } from "../app/lookup";
 import { LongText } from "../markdown/LongText";
 import { Markdown } from "../markdown/Markdown";
 import { VisibleText } from "../markdown/VisibleText";
-import { Raw } from "../tools/cardParts";
+import { markupParts } from "../tools/agentMarkup";
+import { Output, Raw, Reminder } from "../tools/cardParts";
 import { OtherCard } from "../tools/OtherCard";
 import { ToolCard, titleOf } from "../tools/ToolCard";
 import { kindOf } from "../tools/toolKinds";
@@ -140,11 +141,7 @@ function Said({ message }: { message: MessageView }) {
       {message.blocks.map((block) =>
         block.type === "text" ? (
           <LongText key={block.id} text={block.text} most={5_000}>
-            {(shown) => (
-              <p>
-                <VisibleText text={shown} />
-              </p>
-            )}
+            {(shown) => <SaidText text={shown} />}
           </LongText>
         ) : block.type === "block" ? (
           <OtherCard key={block.id} view={block} />
@@ -152,6 +149,27 @@ function Said({ message }: { message: MessageView }) {
       )}
       {message.steered && <span className="muted">{words.isSteered}</span>}
     </div>
+  );
+}
+
+/** The text of a person, or what an agent has put there in their name. */
+function SaidText({ text }: { text: string }) {
+  return markupParts(text).map((part, at) =>
+    part.kind === "text" ? (
+      <p key={at}>
+        <VisibleText text={part.text} />
+      </p>
+    ) : part.kind === "command" ? (
+      <p key={at}>
+        <code>
+          <VisibleText text={part.text} />
+        </code>
+      </p>
+    ) : part.kind === "reminder" ? (
+      <Reminder key={at} text={part.text} />
+    ) : (
+      <Output key={at} text={part.text} isError={part.kind === "error"} />
+    ),
   );
 }
 

@@ -10,7 +10,7 @@ import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
 import { ICONS, type Kind } from "./toolKinds";
-import { listIn, numberIn, outputText, picturesIn, textIn, todosIn } from "./toolValues";
+import { listIn, numberIn, picturesIn, rawOutput, textIn, todosIn } from "./toolValues";
 
 const KINDS: Record<string, Kind> = {
   command_execution: "command",
@@ -71,7 +71,7 @@ function Inside({ block, kind }: { block: unknown; kind: Kind }) {
       return (
         <>
           <CommandLine command={textIn(block, "command") ?? ""} />
-          <Output text={outputText(textIn(block, "output"))} />
+          <Output text={rawOutput(textIn(block, "output"))} />
         </>
       );
     case "change":

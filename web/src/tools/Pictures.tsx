@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { Dialog } from "../app/Dialog";
 import { blobPath, usePicture } from "../app/files";
 import { useWords } from "../app/language";
 import type { Picture } from "./toolValues";
@@ -19,6 +20,7 @@ export function Pictures({ pictures }: { pictures: Picture[] }) {
 function OnePicture({ picture }: { picture: Picture }) {
   const words = useWords();
   const [own, setOwn] = useState<string>();
+  const [isLarge, setLarge] = useState(false);
   const { blobId, data, mimeType } = picture;
   const kept = usePicture(blobId && blobPath(blobId));
   const address = kept ?? own;
@@ -36,8 +38,24 @@ function OnePicture({ picture }: { picture: Picture }) {
   }, [blobId, data, mimeType]);
   if (!address) return <span className="muted">{words.picture}</span>;
   return (
-    <a href={address} target="_blank" rel="noopener noreferrer">
-      <img src={address} alt={words.picture} loading="lazy" />
-    </a>
+    <>
+      <button type="button" className="picture" aria-label={words.showPicture} onClick={() => setLarge(true)}>
+        <img src={address} alt={words.picture} loading="lazy" />
+      </button>
+      {isLarge && (
+        <Dialog
+          label={words.picture}
+          className="lightbox"
+          close={() => setLarge(false)}
+          actions={
+            <a href={address} target="_blank" rel="noopener noreferrer">
+              {words.openPicture}
+            </a>
+          }
+        >
+          {(leave) => <img src={address} alt={words.picture} onClick={leave} />}
+        </Dialog>
+      )}
+    </>
   );
 }

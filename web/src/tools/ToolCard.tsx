@@ -22,6 +22,7 @@ import {
   numberIn,
   outputText,
   picturesIn,
+  rawOutput,
   type Todo,
   textIn,
   todosIn,
@@ -393,9 +394,9 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
       {decided?.updated_input !== undefined && decided?.updated_input !== null && (
         <Instead tool={tool} updated={decided.updated_input} />
       )}
-      {output && <Output text={outputText(output)} isLive />}
+      {output && <Output text={rawOutput(output)} isLive />}
       {result && !isDenied(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
-        <Output text={outputText(result.content)} isError={result.is_error} />
+        <Output text={rawOutput(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}
       {result?.blob && <DownloadButton blobId={result.blob.blob_id} label={words.wholeOutput} />}

@@ -1,6 +1,6 @@
 // The parts of cards.
 
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { CopyButton } from "../app/CopyButton";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
@@ -8,6 +8,8 @@ import { lookUp } from "../app/lookup";
 import { Coloured } from "../markdown/Code";
 import { LongText } from "../markdown/LongText";
 import { VisibleText } from "../markdown/VisibleText";
+import { markupParts } from "./agentMarkup";
+import { colouredPieces, withoutColours } from "./ansi";
 import type { Change } from "./fileChanges";
 import { formatted, type Todo } from "./toolValues";
 
@@ -15,16 +17,40 @@ import { formatted, type Todo } from "./toolValues";
 const FIRST = 400;
 const CHARACTERS = 60_000;
 
-/** The output of a tool. Of a long output the end, which tells the result. */
-export function Output({
-  text,
-  isLive = false,
-  isError = false,
-}: {
+interface OutputProps {
+  /** With its colours, as the tool wrote it. */
   text: string;
   isLive?: boolean;
   isError?: boolean;
-}) {
+}
+
+/** The output of a tool, each part as what it means. */
+export function Output({ text, isLive = false, isError = false }: OutputProps) {
+  const parts = useMemo(() => markupParts(text), [text]);
+  return parts.map(({ kind, text }, at) =>
+    kind === "reminder" ? (
+      <Reminder key={at} text={text} />
+    ) : (
+      <OnePart key={at} text={text} isLive={isLive} isError={isError || kind === "error"} />
+    ),
+  );
+}
+
+/** What an agent tells its model, folded. */
+export function Reminder({ text }: { text: string }) {
+  const words = useWords();
+  return (
+    <details className="reminder">
+      <summary>{words.reminder}</summary>
+      <p>
+        <VisibleText text={text} />
+      </p>
+    </details>
+  );
+}
+
+/** Of a long output the end, which tells the result. */
+function OnePart({ text, isLive, isError }: Required<OutputProps>) {
   const words = useWords();
   const [isAll, setAll] = useState(false);
   if (!text) return null;
@@ -37,9 +63,24 @@ export function Output({
         </button>
       )}
       <pre tabIndex={0} aria-label={words.output} aria-live={isLive ? "off" : undefined}>
-        <VisibleText text={shown} />
+        <AnsiText text={shown} />
       </pre>
+      <CopyButton text={withoutColours(text)} />
     </div>
+  );
+}
+
+/** Text with the colours of a terminal. */
+function AnsiText({ text }: { text: string }) {
+  const pieces = useMemo(() => colouredPieces(text), [text]);
+  return pieces.map((piece, at) =>
+    piece.style ? (
+      <span key={at} className={piece.style}>
+        <VisibleText text={piece.text} />
+      </span>
+    ) : (
+      <VisibleText key={at} text={piece.text} />
+    ),
   );
 }
 

@@ -1,4 +1,5 @@
 // Reads the inputs and results of tools of any agent.
+import { withoutColours } from "./ansi";
 
 export type Json = Record<string, unknown>;
 
@@ -49,19 +50,23 @@ export function listIn(value: unknown, name: string): unknown[] {
 export function formatted(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
-const COLOURS = /\u001b\[[0-9;:]*m/g;
 
-/** Returns the output or result of a tool as text, without images. */
+/** Returns the output or result of a tool as text, without images and colours. */
 export function outputText(content: unknown): string {
+  return withoutColours(rawOutput(content));
+}
+
+/** Returns the output or result of a tool with the control sequences of a terminal. */
+export function rawOutput(content: unknown): string {
   if (content === null || content === undefined) return "";
-  if (typeof content === "string") return content.replace(COLOURS, "");
+  if (typeof content === "string") return content;
   if (Array.isArray(content)) {
     const parts = content.map((each) => {
       if (typeof each === "string") return each;
       if (textIn(each, "type") === "image") return "";
       return textIn(each, "text") ?? formatted(each);
     });
-    return parts.filter(Boolean).join("\n").replace(COLOURS, "");
+    return parts.filter(Boolean).join("\n");
   }
   return formatted(content);
 }

@@ -1,4 +1,4 @@
-"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes | tasks."""
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes | tasks | content."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from msgspec import structs
 
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.message import (
+    ImagePart,
+    ImagePayload,
     Message,
     MessagePart,
     Role,
@@ -103,6 +105,8 @@ async def main() -> None:
             await seed_classes(store)
         elif kind == "tasks":
             await seed_tasks(store)
+        elif kind == "content":
+            await seed_content(store)
         else:
             await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
     finally:
@@ -200,6 +204,54 @@ async def seed_tasks(store: SqliteStore) -> None:
     log.turn = 1
     log.add("user", TextPart(TextPayload("What is left?")))
     log.add("assistant", TextPart(TextPayload(TASKS)), message="a")
+    log.end()
+    await log.write()
+    await store.release(log.talk.claim)
+
+
+CONTENT = r"""The roots are $x_{1,2} = \frac{-b \pm \sqrt{b^2-4ac}}{2a}$. It costs $5 and not $10.[^price]
+
+$$
+\sum_{k=1}^{n} k
+=
+\frac{n(n+1)}{2}
+$$
+
+Not TeX: $\unknown{x}$, a link: $\href{javascript:window.broken=1}{x}$. No note: [^none].
+
+```mermaid
+graph TD; A-->B
+```
+
+[^price]: Without **tax**.
+"""
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def seed_content(store: SqliteStore) -> None:
+    """Writes formulas, a footnote, colours, pictures, and markup of an agent."""
+    log = Log(await begin(store, "content", "Content"))
+    log.turn = 1
+    log.add(
+        "user",
+        TextPart(
+            TextPayload("<command-name>/review</command-name>\n<command-args>main</command-args>")
+        ),
+    )
+    log.add("assistant", TextPart(TextPayload(CONTENT)), message="a")
+    lines = "\n".join(f"line {number}" for number in range(1, 1001))
+    reminder = "<system-reminder>Be careful.</system-reminder>"
+    results: list[tuple[str, bool, list[MessagePart] | str]] = [
+        ("colours", False, "\x1b[1;31mred\x1b[0m and \x1b[38;5;34mgreen\x1b[0m\n10%\r100%\n"),
+        ("long", False, lines),
+        ("error", True, "<tool_use_error>File has not been read yet.</tool_use_error>"),
+        ("reminder", False, f"1 file\n{reminder}"),
+        ("picture", False, [ImagePart(ImagePayload("image/png", PIXEL))]),
+    ]
+    for number, (name, is_error, content) in enumerate(results, 1):
+        call = ToolCallPayload(name, "Bash", {"command": f"run {name}"})
+        log.add("assistant", ToolCallPart(call), message="a", index=number)
+        log.add("tool", ToolResultPart(ToolResultPayload(name, is_error, content)))
     log.end()
     await log.write()
     await store.release(log.talk.claim)
