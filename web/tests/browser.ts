@@ -181,3 +181,13 @@ export const chosenOf = (page: Page, label: string) => (): Promise<string | null
 export async function state(page: Page, words: string): Promise<void> {
   await page.locator(".state-words", { hasText: new RegExp(`^${words}$`) }).waitFor();
 }
+
+/** Records what this page copies. The clipboard itself belongs to all windows of the browser. */
+export async function recordCopies(page: Page): Promise<() => Promise<string>> {
+  await page.evaluate(() => {
+    const copied: string[] = [];
+    Object.assign(window, { copied });
+    navigator.clipboard.writeText = async (text) => void copied.push(text);
+  });
+  return () => page.evaluate(() => (window as unknown as { copied: string[] }).copied.at(-1) ?? "");
+}

@@ -6,7 +6,7 @@ import { GrowingMarkdown } from "../src/markdown/growingMarkdown";
 import { markupParts } from "../src/tools/agentMarkup";
 import { colouredPieces, withoutColours } from "../src/tools/ansi";
 import { violations } from "./axe";
-import { Person } from "./browser";
+import { Person, recordCopies } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
 
@@ -57,16 +57,16 @@ test("the output of a command has its colours, and can be copied and shown whole
   person,
   expect,
 }) => {
-  const { page, context } = person;
-  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const { page } = person;
   await page.goto(`${here.server.url}/c/content`);
+  const copied = await recordCopies(page);
   const colours = card(page, "colours");
   await colours.locator(".ansi-red.ansi-bold", { hasText: /^red$/ }).waitFor();
   await colours.locator(".ansi-green", { hasText: /^green$/ }).waitFor();
   expect(await colours.locator(".output pre").innerText()).toBe("red and green\n100%\n");
   await colours.locator(".output").hover();
   await colours.locator(".output").getByRole("button", { name: "Copy" }).click();
-  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("red and green\n100%\n");
+  await expect.poll(copied).toBe("red and green\n100%\n");
   const long = card(page, "long").locator(".output");
   await long.getByText("line 1000").waitFor();
   expect(await long.innerText()).not.toContain("line 1\n");
@@ -74,7 +74,7 @@ test("the output of a command has its colours, and can be copied and shown whole
   await expect.poll(() => long.innerText()).toContain("line 1\n");
   await long.getByRole("button", { name: "Copy" }).focus();
   await page.keyboard.press("Enter");
-  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toMatch(/^line 1\n/);
+  await expect.poll(copied).toMatch(/^line 1\n/);
 });
 
 test("markup of an agent is drawn as what it means", async ({ person, expect }) => {

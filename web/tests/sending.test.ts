@@ -1,5 +1,6 @@
 // Messages that are refused, queued, dropped on the page, or sent without a connection.
 import type { Page } from "playwright-core";
+import { violations } from "./axe";
 import { saidOn, say, state } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
@@ -87,8 +88,8 @@ test("files dropped on the page are not opened by the browser, and a refusal giv
   const id = await person.quick("hello");
   await drop(page, "picture.png", "image/png");
   await page.getByText("This agent does not take pictures.").waitFor();
-  await drop(page, "words.txt", "text/plain");
-  await page.getByText("Only pictures can be added.").waitFor();
+  await drop(page, "words.pdf", "application/pdf", "\0");
+  await page.getByText("words.pdf cannot be added: only pictures").waitFor();
   const [title, notice] = await Promise.all([
     page.locator(".talk-header").boundingBox(),
     page.locator(".notice").first().boundingBox(),
@@ -124,15 +125,55 @@ test("the page says that it is offline, and sends messages of that time once", a
   await expect.poll(saidOn(page)).toEqual(["hello", "are you there?"]);
 });
 
+test("a text file is added by dropping, pasting and choosing, and sent with the message", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  await drop(page, "dropped.txt", "text/plain", "first text");
+  await page.getByLabel("Message", { exact: true }).evaluate((field) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(["second text"], "pasted.csv", { type: "text/csv" }));
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  });
+  const chosen = { name: "chosen.py", mimeType: "text/x-python", buffer: Buffer.from("print(1)\n") };
+  await page.getByLabel("Add files").setInputFiles([chosen, { ...chosen, name: "other.py" }]);
+  const added = page.locator(".attached .text-file");
+  await expect.poll(() => added.count()).toBe(4);
+  await page.getByRole("button", { name: "Remove other.py" }).click();
+  await expect.poll(() => added.allInnerTexts()).toEqual(["dropped.txt", "pasted.csv", "chosen.py"]);
+  expect(await violations(page)).toEqual([]);
+  await say(page, "Read these");
+  const said = page.locator(".row.said", { hasText: "Read these" });
+  await expect
+    .poll(() => said.locator("summary").allInnerTexts())
+    .toEqual(
+      [" dropped.txt", " pasted.csv", " chosen.py"].map((name) => expect.stringContaining(name.trim())),
+    );
+  await said.getByText("dropped.txt").click();
+  await said.getByText("first text").waitFor();
+  expect(await added.count()).toBe(0);
+  const { messages } = await here.server.ask<{ messages: { event: { type: string; payload: Sent } }[] }>(
+    "GET",
+    `/api/conversations/${id}/messages?limit=200`,
+  );
+  const last = messages.findLast(({ event }) => event.type === "user.message")?.event.payload.content;
+  expect(last?.map(({ text }) => text)).toEqual([
+    'Read these\n\n<file name="dropped.txt">\nfirst text\n</file>\n\n<file name="pasted.csv">\nsecond text\n</file>\n\n<file name="chosen.py">\nprint(1)\n</file>',
+  ]);
+});
+
 /** Drops a file on the page. */
-async function drop(page: Page, name: string, type: string): Promise<void> {
+async function drop(page: Page, name: string, type: string, content = "x"): Promise<void> {
   const files = await page.evaluateHandle(
-    ([name, type]) => {
+    ([name, type, content]) => {
       const transfer = new DataTransfer();
-      transfer.items.add(new File(["x"], name, { type }));
+      transfer.items.add(new File([content], name, { type }));
       return transfer;
     },
-    [name, type] as const,
+    [name, type, content] as const,
   );
   await page.dispatchEvent(".timeline", "dragover", { dataTransfer: files });
   await page.dispatchEvent(".timeline", "drop", { dataTransfer: files });

@@ -13,6 +13,7 @@ const KEYS = [
   "i",
   "m",
   "/",
+  "@",
   "Enter",
   "Shift+Enter",
   "ArrowUp",

@@ -3,6 +3,7 @@ import { type ClipboardEvent, useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import type { Attached } from "./imageUploads";
+import type { TextFile } from "./textFiles";
 
 type Take = (files: FileList | null) => void;
 
@@ -14,11 +15,16 @@ export function useDroppedImages(
   add: (pictures: File[]) => void,
   mayAttach: boolean,
   showNotice: (problem: string) => void,
+  /** Takes the other files, if they can be taken. */
+  addOthers?: (files: File[]) => void,
 ) {
   const words = useWords();
   const take: Take = (files) => {
-    const pictures = [...(files ?? [])].filter((file) => file.type.startsWith("image/"));
-    if (!pictures.length) return showNotice(words.onlyPictures);
+    const all = [...(files ?? [])];
+    const pictures = all.filter((file) => file.type.startsWith("image/"));
+    const others = all.filter((file) => !pictures.includes(file));
+    if (others.length && addOthers) addOthers(others);
+    if (!pictures.length) return addOthers && others.length ? undefined : showNotice(words.onlyPictures);
     if (mayAttach) add(pictures);
     else showNotice(words.noPictures);
   };
@@ -37,17 +43,19 @@ export function pasteImages(event: ClipboardEvent, take: Take, mayAttach: boolea
   if (mayAttach || !hasWords) take(files);
 }
 
-export function AttachButton({ take }: { take: Take }) {
+/** Chooses pictures, or with `anything` also other files. */
+export function AttachButton({ take, anything = false }: { take: Take; anything?: boolean }) {
   const words = useWords();
+  const label = anything ? words.attachFiles : words.attach;
   return (
-    <label className="quiet button" title={words.attach}>
-      <Icon name="image" />
+    <label className="quiet button" title={label}>
+      <Icon name={anything ? "clip" : "image"} />
       <input
         type="file"
-        accept="image/*"
+        accept={anything ? undefined : "image/*"}
         multiple
         className="hidden"
-        aria-label={words.attach}
+        aria-label={label}
         onChange={(event) => {
           take(event.target.files);
           event.target.value = ""; // so that the same file can be chosen again
@@ -57,11 +65,32 @@ export function AttachButton({ take }: { take: Take }) {
   );
 }
 
-export function Attachments({ all, remove }: { all: Attached[]; remove: (key: number) => void }) {
+interface AttachmentsProps {
+  all: Attached[];
+  remove: (key: number) => void;
+  texts?: readonly TextFile[];
+  removeText?: (file: TextFile) => void;
+}
+
+export function Attachments({ all, remove, texts = [], removeText }: AttachmentsProps) {
   const words = useWords();
-  if (!all.length) return null;
+  if (!all.length && !texts.length) return null;
   return (
     <ul className="attached">
+      {texts.map((file) => (
+        <li key={file.key} className="text-file">
+          <Icon name="file" />
+          <span>{file.name}</span>
+          <button
+            type="button"
+            className="quiet small"
+            aria-label={words.removePicture(file.name)}
+            onClick={() => removeText?.(file)}
+          >
+            <Icon name="cross" />
+          </button>
+        </li>
+      ))}
       {all.map((each) => (
         <li key={each.key} className={each.isLoading ? "loading" : ""}>
           <img src={each.preview} alt={each.name} />

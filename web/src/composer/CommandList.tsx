@@ -1,8 +1,7 @@
-import { useEffect, useRef } from "react";
+import { type KeyboardEvent, useEffect, useRef } from "react";
 import { composer, focusComposer } from "../app/focus";
 import { useWords } from "../app/language";
 import { VisibleText } from "../markdown/VisibleText";
-import type { CommandChoice } from "./slashCommands";
 
 export const LIST = "commands";
 
@@ -11,9 +10,36 @@ export function optionId(at: number): string {
   return `command-${at}`;
 }
 
-/** The matching commands, above the field. The focus stays in the field. */
-export function CommandList({ offered }: { offered: CommandChoice }) {
+interface Offered {
+  name: string;
+  argument_hint?: string | null;
+  description?: string | null;
+}
+
+/** A list from which a person completes what they write: commands or files. */
+export interface Choice {
+  /** Whether the list is shown, or is loading. */
+  isOpen: boolean;
+  isLoading: boolean;
+  found: readonly Offered[];
+  /** The index of the selected one. */
+  at: number;
+  /** Returns whether the list has handled the key. */
+  pressed: (event: KeyboardEvent) => boolean;
+  choose(item: Offered): void;
+  close: () => void;
+}
+
+interface Props {
+  offered: Choice;
+  /** The sign before each of them. */
+  sign: "/" | "@";
+}
+
+/** The matching commands or files, above the field. The focus stays in the field. */
+export function CommandList({ offered, sign }: Props) {
   const words = useWords();
+  const { title, found: counted } = sign === "/" ? words.commands : words.mentions;
   const { found, at, isOpen, isLoading, choose, close, pressed } = offered;
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -22,7 +48,7 @@ export function CommandList({ offered }: { offered: CommandChoice }) {
   return (
     <>
       <span className="hidden" role="status">
-        {isOpen && (found.length ? words.commands.found(found.length) : words.commands.loading)}
+        {isOpen && (found.length ? counted(found.length) : words.commands.loading)}
       </span>
       {isOpen && !found.length && isLoading && (
         <p className="commands muted" aria-hidden="true">
@@ -36,7 +62,7 @@ export function CommandList({ offered }: { offered: CommandChoice }) {
           className="commands"
           role="listbox"
           tabIndex={0}
-          aria-label={words.commands.title}
+          aria-label={title}
           aria-activedescendant={optionId(at)}
           onKeyDown={(event) => {
             if (event.key === "Escape") focusComposer(); // otherwise nothing would have the focus
@@ -56,7 +82,8 @@ export function CommandList({ offered }: { offered: CommandChoice }) {
             >
               <span className="name">
                 <code>
-                  /<VisibleText text={command.name} />
+                  {sign}
+                  <VisibleText text={command.name} />
                 </code>
                 {command.argument_hint && (
                   <code className="muted">

@@ -10,8 +10,10 @@ import { OPTIONS } from "../talk/connectionOptions";
 import { AttachButton, Attachments, pasteImages, useDroppedImages } from "./Attachments";
 import { CommandList, LIST, optionId } from "./CommandList";
 import { draftName, joinTexts, useDraft, useReturnedText } from "./drafts";
+import { useMentions } from "./fileMentions";
 import { pictureOf, useImageUploads } from "./imageUploads";
 import { useCommands } from "./slashCommands";
+import { useTextFiles } from "./textFiles";
 
 /** Whether the browser adapts the height of a field to its content. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -46,9 +48,14 @@ export function Composer({
   const { text, latest, write } = useDraft(draftName(id));
   const [at, setAt] = useState<number>();
   const attached = useImageUploads(client, id, showNotice);
+  const texts = useTextFiles(showNotice);
   const field = useRef<HTMLTextAreaElement>(null);
   useInitialFocus(field);
   const commands = useCommands(client.conversation(id, OPTIONS), capabilities, (text) => {
+    write(text);
+    field.current?.focus();
+  });
+  const mentions = useMentions(client, id, field, (text) => {
     write(text);
     field.current?.focus();
   });
@@ -61,11 +68,11 @@ export function Composer({
   const mayAttach = capabilities?.images === true;
   const maySteer = isBusy && capabilities?.steer === true;
 
-  const isEmpty = (!text.trim() && !attached.all.length) || attached.isBusy;
+  const isEmpty = (!text.trim() && !attached.all.length && !texts.all.length) || attached.isBusy;
 
   const submit = async (steer = false) => {
-    const said = text.trim();
     if (isEmpty) return;
+    const said = texts.take(text.trim());
     const pictures = attached.all.map((each) => pictureOf(each.blobId ?? ""));
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
@@ -73,6 +80,7 @@ export function Composer({
     write("", "now");
     setAt(undefined);
     commands.close();
+    mentions.close();
     const taken = attached.take();
     if (!isTouch()) field.current?.focus();
     try {
@@ -85,7 +93,7 @@ export function Composer({
   };
 
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.nativeEvent.isComposing || commands.pressed(event)) return;
+    if (event.nativeEvent.isComposing || commands.pressed(event) || mentions.pressed(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
       event.preventDefault();
       void submit(event.ctrlKey || event.metaKey);
@@ -100,7 +108,8 @@ export function Composer({
     write(before[to] ?? "");
   };
 
-  const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice);
+  const choice = commands.isOpen ? commands : mentions; // only one of them is open
+  const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice, texts.add);
 
   return (
     <form
@@ -110,8 +119,8 @@ export function Composer({
         void submit();
       }}
     >
-      <Attachments all={attached.all} remove={attached.remove} />
-      <CommandList offered={commands} />
+      <Attachments all={attached.all} remove={attached.remove} texts={texts.all} removeText={texts.remove} />
+      <CommandList offered={choice} sign={choice === commands ? "/" : "@"} />
       <textarea
         ref={field}
         id="composer"
@@ -121,19 +130,20 @@ export function Composer({
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
         // A multi-line field cannot have the role combobox, but its list works like one.
-        aria-autocomplete={commands.isPossible ? "list" : undefined}
-        aria-controls={commands.found.length ? LIST : undefined}
-        aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}
+        aria-autocomplete="list"
+        aria-controls={choice.found.length ? LIST : undefined}
+        aria-activedescendant={choice.found.length ? optionId(choice.at) : undefined}
         onChange={(event) => {
           write(event.target.value);
           commands.typed(event.target.value);
+          mentions.typed(event.target.value);
         }}
-        onBlur={(event) => event.relatedTarget?.id !== LIST && commands.close()}
+        onBlur={(event) => event.relatedTarget?.id !== LIST && choice.close()}
         onKeyDown={pressed}
         onPaste={(event) => pasteImages(event, take, mayAttach)}
       />
       <div className="buttons">
-        {mayAttach && <AttachButton take={take} />}
+        <AttachButton take={take} anything />
         {isBusy && (
           <button
             type="button"

@@ -3,6 +3,7 @@ import type { Capabilities, Conversation, SlashCommand } from "@turnwire/client"
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { sendControl } from "../agent/controls";
 import { supportsControl } from "../talk/capabilities";
+import type { Choice } from "./CommandList";
 
 /** One request for each connection: each connection has its own capabilities object. */
 const asked = new WeakMap<Capabilities, Promise<readonly SlashCommand[]>>();
@@ -36,21 +37,13 @@ function mayBeCommand(written: string): boolean {
   return /^\/\S*$/.test(written);
 }
 
-export interface CommandChoice {
+export interface CommandChoice extends Choice {
   /** Whether the agent can list its commands. */
   isPossible: boolean;
-  /** Whether the list is shown, or is loading. */
-  isOpen: boolean;
-  isLoading: boolean;
   found: readonly SlashCommand[];
-  /** The index of the selected command. */
-  at: number;
   /** Called with the whole text after each change. */
   typed: (written: string) => void;
-  /** Returns whether the list has handled the key. */
-  pressed: (event: KeyboardEvent) => boolean;
-  choose: (command: SlashCommand) => void;
-  close: () => void;
+  choose(command: SlashCommand): void;
 }
 
 /**

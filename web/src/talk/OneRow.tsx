@@ -140,9 +140,7 @@ function Said({ message }: { message: MessageView }) {
     <div className="bubble" dir="auto">
       {message.blocks.map((block) =>
         block.type === "text" ? (
-          <LongText key={block.id} text={block.text} most={5_000}>
-            {(shown) => <SaidText text={shown} />}
-          </LongText>
+          <SaidText key={block.id} text={block.text} />
         ) : block.type === "block" ? (
           <OtherCard key={block.id} view={block} />
         ) : null,
@@ -156,15 +154,28 @@ function Said({ message }: { message: MessageView }) {
 function SaidText({ text }: { text: string }) {
   return markupParts(text).map((part, at) =>
     part.kind === "text" ? (
-      <p key={at}>
-        <VisibleText text={part.text} />
-      </p>
+      <LongText key={at} text={part.text} most={5_000}>
+        {(shown) => (
+          <p>
+            <VisibleText text={shown} />
+          </p>
+        )}
+      </LongText>
     ) : part.kind === "command" ? (
       <p key={at}>
         <code>
           <VisibleText text={part.text} />
         </code>
       </p>
+    ) : part.kind === "file" ? (
+      <details key={at} className="reminder">
+        <summary>
+          <Icon name="file" /> <VisibleText text={part.name ?? ""} />
+        </summary>
+        <pre tabIndex={0}>
+          <VisibleText text={part.text} />
+        </pre>
+      </details>
     ) : part.kind === "reminder" ? (
       <Reminder key={at} text={part.text} />
     ) : (

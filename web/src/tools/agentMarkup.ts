@@ -1,8 +1,10 @@
 // The markup that agents put into messages and results, for their models: drawn as what it means.
 
 export interface MarkupPart {
-  kind: "text" | "error" | "reminder" | "command" | "output";
+  kind: "text" | "error" | "reminder" | "command" | "output" | "file";
   text: string;
+  /** Of a file that a person has added. */
+  name?: string;
 }
 
 const KINDS: Record<string, MarkupPart["kind"]> = {
@@ -18,7 +20,7 @@ const KINDS: Record<string, MarkupPart["kind"]> = {
 /** Elements that repeat another one, or are for the model only. */
 const DROPPED = new Set(["command-message", "local-command-caveat", "command-contents"]);
 const ELEMENT = new RegExp(
-  `<(${[...Object.keys(KINDS), ...DROPPED, "command-args"].join("|")})>([\\s\\S]*?)</\\1>`,
+  `<(${[...Object.keys(KINDS), ...DROPPED, "command-args", "file"].join("|")})(?: name="([^"\n]*)")?>([\\s\\S]*?)</\\1>`,
   "g",
 );
 
@@ -31,11 +33,13 @@ export function markupParts(text: string): MarkupPart[] {
     if (content.trim()) parts.push({ kind, text: kind === "text" ? content : content.trim() });
   };
   for (const found of text.matchAll(ELEMENT)) {
-    const [whole, name = "", content = ""] = found;
+    const [whole, name = "", file, content = ""] = found;
+    if ((name === "file") !== (file !== undefined)) continue; // an element of another meaning
     add("text", text.slice(from, found.index));
     from = found.index + whole.length;
     const before = parts.at(-1);
-    if (name === "command-args") {
+    if (file !== undefined) parts.push({ kind: "file", text: content.trim(), name: file });
+    else if (name === "command-args") {
       if (before?.kind === "command" && content.trim()) before.text += ` ${content.trim()}`;
     } else if (!DROPPED.has(name)) add(KINDS[name] ?? "text", content);
   }

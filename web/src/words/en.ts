@@ -465,7 +465,14 @@ export const en = {
   stop: "Stop",
   stopping: "Stopping",
   alreadyEnded: "The turn had already ended",
+  mentions: {
+    title: "Files",
+    found: (n: number) => (n === 1 ? "1 file" : `${n} files`),
+  },
   attach: "Add pictures",
+  attachFiles: "Add files",
+  onlyTexts: (name: string) =>
+    `${name} cannot be added: only pictures, and texts of at most 100 kB. Put it where the agent can read it, and name it with @.`,
   removePicture: (name: string) => `Remove ${name}`,
   onlyPictures: "Only pictures can be added.",
   noPictures: "This agent does not take pictures.",
@@ -585,6 +592,7 @@ export const en = {
     i: "Write a message",
     m: "About the agent",
     "/": "The agent's commands",
+    "@": "Files of the working directory",
     Enter: "Send",
     "Shift+Enter": "New line",
     ArrowUp: "Your earlier messages",

@@ -400,7 +400,14 @@ export const zh: Words = {
   stop: "停止",
   stopping: "正在停止",
   alreadyEnded: "这一轮已经结束",
+  mentions: {
+    title: "文件",
+    found: (n) => `${n} 个文件`,
+  },
   attach: "添加图片",
+  attachFiles: "添加文件",
+  onlyTexts: (name) =>
+    `无法添加 ${name}：只能添加图片和不超过 100 kB 的文本。请把它放在智能体可以读取的地方，并用 @ 指明。`,
   removePicture: (name) => `移除 ${name}`,
   onlyPictures: "只能添加图片。",
   noPictures: "此智能体不接受图片。",
@@ -517,6 +524,7 @@ export const zh: Words = {
     i: "写消息",
     m: "关于智能体",
     "/": "智能体的命令",
+    "@": "工作目录中的文件",
     Enter: "发送",
     "Shift+Enter": "换行",
     ArrowUp: "您之前的消息",

@@ -1,0 +1,22 @@
+// A text file as a part of a message.
+
+/** The most bytes of a text file. */
+const MOST_BYTES = 100_000;
+
+/** Returns the text of a file; undefined if it is not a text, or too long. */
+export async function readText(file: File): Promise<string | undefined> {
+  if (file.size > MOST_BYTES) return undefined;
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined; // not UTF-8
+  }
+}
+
+/** Returns a file as an element in the text of a message. */
+export function fileElement(name: string, text: string): string {
+  const safe = name.replace(/[<>"&\n\r]/g, "_");
+  // An end tag in the content would end the element too early.
+  return `<file name="${safe}">\n${text.replaceAll("</file>", "<\\/file>").replace(/\n$/, "")}\n</file>`;
+}
