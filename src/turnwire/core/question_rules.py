@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
@@ -15,7 +15,6 @@ __all__ = ["BadQuestion", "QuestionRules"]
 
 T = TypeVar("T")
 
-_WATCHED = frozenset([ev.AssistantMessage, ev.UserMessage, ev.QuestionAsked])
 _REMEMBERED = 1024  # maximum number of calls to remember: with a result, and with a question
 
 
@@ -41,24 +40,25 @@ class QuestionRules:
 
     def feed(self, event: NormalizedStreamEvent) -> None:
         """Raises BadQuestion if the event is an invalid question."""
-        if type(event) not in _WATCHED:  # most events are pieces of text
-            return
-        match event:
-            case ev.AssistantMessage(content=content):
-                for block in content:
-                    if isinstance(block, ToolUseBlock):
-                        _remember(self._called, block.id, block)
-            case ev.UserMessage(content=content):
-                for block in content:
-                    if isinstance(block, ToolResultBlock):
-                        _remember(self._ended, block.tool_use_id, None)
-            case ev.QuestionAsked():
-                problem = self._problem(event)
-                if problem is not None:
-                    raise BadQuestion(f"The question {event.request_id!r} {problem}")
-                _remember(self._asked, event.tool_use_id, None)
-            case _:
-                pass
+        take = _TAKES.get(type(event))
+        if take is not None:  # most events are pieces of text
+            take(self, event)
+
+    def _take_assistant(self, event: ev.AssistantMessage) -> None:
+        for block in event.content:
+            if isinstance(block, ToolUseBlock):
+                _remember(self._called, block.id, block)
+
+    def _take_user(self, event: ev.UserMessage) -> None:
+        for block in event.content:
+            if isinstance(block, ToolResultBlock):
+                _remember(self._ended, block.tool_use_id, None)
+
+    def _take_question(self, event: ev.QuestionAsked) -> None:
+        problem = self._problem(event)
+        if problem is not None:
+            raise BadQuestion(f"The question {event.request_id!r} {problem}")
+        _remember(self._asked, event.tool_use_id, None)
 
     def first_bad(self, events: Iterable[NormalizedStreamEvent]) -> tuple[int, BadQuestion] | None:
         """Feeds a batch of events. Returns the position of the first bad question, and its error.
@@ -103,6 +103,13 @@ class QuestionRules:
         if not any(each.question for each in event.questions or questions_of(event.input)):
             return "asks nothing. Put at least one Question into `questions`."
         return None
+
+
+_TAKES: Mapping[type, Callable[[QuestionRules, Any], None]] = {
+    ev.AssistantMessage: QuestionRules._take_assistant,
+    ev.UserMessage: QuestionRules._take_user,
+    ev.QuestionAsked: QuestionRules._take_question,
+}
 
 
 def _remember(calls: dict[str, T], call: str, what: T) -> None:

@@ -32,6 +32,8 @@ const NEAR_BEGINNING = 2500;
  * the page.
  */
 const BEYOND = 1200;
+/** Milliseconds until older messages are asked for again. */
+const RETRY = 1000;
 /** Pixels from the top that the bar of the search covers. */
 const BELOW_BAR = 64;
 /** Milliseconds until the list has measured its rows. */
@@ -76,9 +78,20 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
     heard.current = spoken;
   }, [rows, pending.length, spoken, isStuck, updatePosition, stick]);
 
+  const tryAgain = useRef<() => void>(undefined);
   const older = useCallback(() => {
-    if (first > 1) void loadOlder().catch(() => {}); // the next scroll tries again
+    if (first === 1) return;
+    // At the very beginning there may be no next scroll that tries again.
+    void loadOlder().catch(() => setTimeout(() => tryAgain.current?.(), RETRY));
   }, [loadOlder, first]);
+  useEffect(() => {
+    tryAgain.current = () => {
+      if (list.current && list.current.scrollOffset < NEAR_BEGINNING) older();
+    };
+    return () => {
+      tryAgain.current = undefined;
+    };
+  }, [older]);
 
   const scrolled = (to: number) => {
     updatePosition();

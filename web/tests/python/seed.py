@@ -123,7 +123,8 @@ async def seed_many(store: SqliteStore, count: int) -> None:
     """Writes empty conversations, the oldest first."""
     for number in range(count):
         name = f"many-{number}"
-        cwd = "/home/ann/birds/wings"
+        # The page shows only the directories that are not the usual one.
+        cwd = "/home/ann/birds/wings" if number < 2 else "/home/ann/birds/nests"
         await store.create(NewConversation(name, "demo", at(number), None, f"Talk {number}", cwd))
 
 
