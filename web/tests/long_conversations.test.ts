@@ -23,7 +23,9 @@ test("ten thousand messages: the newest are shown first, and scrolling reaches a
     const scroller = document.querySelector(".scroller") as HTMLElement;
     let most = 0;
     let isInOrder = true;
-    for (let first = 2500; first > 1; ) {
+    let first = 2500;
+    for (let frames = 0; first > 1; frames += 1) {
+      if (frames > 20_000) throw new Error(`Question ${first} is the oldest that is shown`);
       scroller.scrollBy(0, -scroller.clientHeight * 8);
       await new Promise(requestAnimationFrame);
       const shown = [...document.querySelectorAll(".row.said .bubble")].map((row) =>

@@ -92,6 +92,12 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
       tryAgain.current = undefined;
     };
   }, [older]);
+  // A person may have reached the beginning again while older messages were loading.
+  useEffect(() => {
+    if (first === 1) return;
+    const timer = setTimeout(() => tryAgain.current?.(), SETTLED);
+    return () => clearTimeout(timer);
+  }, [first]);
 
   const scrolled = (to: number) => {
     updatePosition();
