@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,10 @@ class Server:
         self.pid = None
 
     async def end(self) -> None:
-        if self.pid is not None:
-            os.kill(self.pid, signal.SIGKILL)
+        # Also a server whose first line was not read: it would keep the pipes open.
+        for each in descendants_of(self.process.pid, running()):
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, signal.SIGKILL)
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()
