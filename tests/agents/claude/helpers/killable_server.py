@@ -47,6 +47,7 @@ async def until_abandoned(store: Store) -> list[str]:
 
 
 async def serve(place: Path, url: str, hold: float, address: str) -> None:
+    sys.stdout.write("\n")  # ends a line that a killed server has begun
     say(talk="", frame="server", payload={"pid": os.getpid()})
     store = await open_store(address)
     left = await until_abandoned(store)

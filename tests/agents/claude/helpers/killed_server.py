@@ -72,10 +72,12 @@ class Server:
 
     async def _hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        line = await self.process.stdout.readline()
-        assert line, "the server has ended"
-        said: dict[str, Any] = msgspec.json.decode(line)
-        return said
+        while True:
+            line = await self.process.stdout.readline()
+            assert line, "the server has ended"
+            with suppress(msgspec.DecodeError):  # a server was killed in the middle of the line
+                said: dict[str, Any] = msgspec.json.decode(line)
+                return said
 
     async def kill(self) -> None:
         """Kills the server; the processes that it started have to end by themselves."""
