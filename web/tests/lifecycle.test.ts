@@ -44,6 +44,8 @@ test("a conversation is renamed, found, exported, archived, restored and deleted
 }) => {
   const { page } = person;
   const id = await person.quick("hello zebra");
+  // The page is ready before the turn, too.
+  await page.locator(".row.text", { hasText: "You said" }).waitFor();
   await state(page, "Ready");
   await page.getByRole("button", { name: "hello zebra" }).click();
   await page.getByRole("textbox", { name: "Rename" }).fill("Striped animals");
