@@ -77,13 +77,13 @@ def test_no_path_leads_out_of_the_roots(tmp_path: Path) -> None:
 
 def test_a_directory_with_very_many_is_listed_in_part(tmp_path: Path) -> None:
     for number in range(205):
-        (tmp_path / "root" / f"d{number:03}").mkdir(parents=True)
+        (tmp_path / "many" / f"d{number:03}").mkdir(parents=True)
 
     async def scene(server: Serving) -> None:
         async with server.http() as http:
-            path = f"{tmp_path}/root/"
+            path = f"{tmp_path}/many/"
             listed = (await http.get("/api/directories", params={"path": path})).json()
             assert len(listed["directories"]) == 200
             assert listed["has_more"]
 
-    play(tmp_path, scene, roots=[str(tmp_path / "root")])
+    play(tmp_path, scene, roots=[str(tmp_path / "many")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -28,7 +28,8 @@ from turnwire.server.access.limits import MOST_ID, MOST_PAGE
 from turnwire.server.agui.capabilities import capabilities_of, takes_client_tools
 from turnwire.server.agui.events import RunEvents
 from turnwire.server.api.responses import SAFE_HEADERS, json_answer, read_json, word
-from turnwire.server.new_conversation import NewConversation, begin, id_for
+from turnwire.server.named_chats import find_chat
+from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import carry_out
 from turnwire.server.sse.stream import EventStream
@@ -159,24 +160,8 @@ async def capabilities(service: Service, request: Request, who: Who) -> Response
 
 
 async def _find(service: Service, who: Who, thread: str) -> Talk | None:
-    """Returns the newest conversation of a thread. Returns None if it has none yet.
-
-    A thread is named by the id of a conversation, or by any id that its front end has chosen. The
-    same id names the same conversation at /api/chat.
-    """
-    if not service.speaks_v2:
-        raise Refused("CHAT_PROTOCOL_DISABLED")
-    talk = None
-    for name in (thread, id_for(who, f"chat:{thread}")):
-        with suppress(Refused):
-            talk = talk or await service.talk(name, who)
-    forks = 1
-    while talk is not None:
-        name = id_for(who, f"chat:{thread}:{forks}")
-        if await service.store.conversation(name) is None:
-            break
-        talk, forks = await service.talk(name, who), forks + 1
-    return talk
+    chat = await find_chat(service, who, thread)
+    return None if chat is None else chat.talk
 
 
 def _ours(given: Any) -> _Ours:

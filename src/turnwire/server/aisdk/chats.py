@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from msgspec import Struct
 
@@ -16,7 +16,8 @@ from turnwire.engine import Talk
 from turnwire.ports import StoredEntry
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PAGE
-from turnwire.server.new_conversation import NewConversation, begin, id_for
+from turnwire.server.named_chats import NamedChat, find_chat, fork_id
+from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import carry_out
 from turnwire.turn_streams.aisdk.requests import (
@@ -41,13 +42,6 @@ class Answer(Struct, frozen=True):
     after: int = 0
 
 
-class _Chat(Struct, frozen=True):
-    """A chat of a front end: its newest conversation, and how many forks were made before it."""
-
-    talk: Talk
-    forks: int
-
-
 async def send(service: Service, who: Who, said: ChatRequest) -> Answer:
     """Takes a new message, an edited one, a wish for another answer, or answers to requests."""
     if not said.messages or not 0 < len(said.id) <= MOST_ID:
@@ -55,7 +49,7 @@ async def send(service: Service, who: Who, said: ChatRequest) -> Answer:
     last = said.messages[-1]
     if not 0 < len(last.id) <= MOST_ID:
         raise Refused("INVALID_PAYLOAD", f"The id of a message has 1 to {MOST_ID} characters.")
-    chat = await _find(service, who, said.id)
+    chat = await find_chat(service, who, said.id)
     if last.role == "assistant":
         if chat is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=said.id)
@@ -103,38 +97,16 @@ async def stop(service: Service, who: Who, chat_id: str) -> None:
 
 async def find(service: Service, who: Who, chat_id: str) -> Talk | None:
     """Returns the newest conversation of a chat. Returns None if it has none yet."""
-    chat = await _find(service, who, chat_id)
+    chat = await find_chat(service, who, chat_id)
     return None if chat is None else chat.talk
 
 
 # --- the chat and its messages --------------------------------------------------------------------
 
 
-async def _find(service: Service, who: Who, chat_id: str) -> _Chat | None:
-    """Returns the newest conversation of a chat. Returns None if it has none yet.
-
-    A chat is named by the id of a conversation, or by any id that its front end has chosen.
-    """
-    if not service.speaks_v2:
-        raise Refused("CHAT_PROTOCOL_DISABLED")
-    first = None
-    for name in (chat_id, _fork_id(who, chat_id, 0)):
-        with suppress(Refused):
-            first = first or await service.talk(name, who)
-    if first is None:
-        return None
-    chat = _Chat(first, 0)
-    while await service.store.conversation(_fork_id(who, chat_id, chat.forks + 1)) is not None:
-        name = _fork_id(who, chat_id, chat.forks + 1)
-        chat = _Chat(await service.talk(name, who), chat.forks + 1)
-    return chat
-
-
-def _fork_id(who: Who, chat_id: str, forks: int) -> str:
-    return id_for(who, f"chat:{chat_id}" if not forks else f"chat:{chat_id}:{forks}")
-
-
-async def _fork(service: Service, who: Who, chat_id: str, chat: _Chat, entry: StoredEntry) -> Talk:
+async def _fork(
+    service: Service, who: Who, chat_id: str, chat: NamedChat, entry: StoredEntry
+) -> Talk:
     """Returns a fork that ends before this message of a person."""
     agent = service.engine.agents.get(chat.talk.row.agent)
     modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
@@ -143,7 +115,7 @@ async def _fork(service: Service, who: Who, chat_id: str, chat: _Chat, entry: St
         made = await service.engine.fork(
             chat.talk.id,
             entry.sequence - 1,
-            new_conversation_id=_fork_id(who, chat_id, chat.forks + 1),
+            new_conversation_id=fork_id(who, chat_id, chat.forks + 1),
             user=who.name,
             permission_modes=modes,
         )
