@@ -71,9 +71,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
     # Where an application that embeds the page signs its users in: a URL, or a path of its own.
     login_url: str = ""
+    logout_url: str = ""  # where it signs them out; empty: the page does not offer to sign out
     # Access.
     hosts: list[str] = []  # host names of this server, in addition to those of its address
     origins: list[str] = []  # origins of other sites that may use it: `https://app.example`
+    sharing: bool = False  # users may make links that show one conversation, read-only, to anyone
     # Behaviour.
     protocol_v2: bool | None = None  # none: TURNWIRE_PROTOCOL_V2 decides; otherwise off
     agent: str = "demo"  # default agent of a conversation, by name or as module:attribute
@@ -99,7 +101,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_depth: int = 64  # maximum JSON depth of a frame
     max_items: int = 20_000  # maximum JSON values in a frame or an HTTP request
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
+    max_chat_body_bytes: int = 8 << 20  # of POST /agui and /api/chat, which may have the history
     max_blob_bytes: int = 10_000_000
+    max_message_blob_bytes: int = 30_000_000  # all pictures and files of one message
     # Stored data of one user: blobs, and conversations with their logs.
     max_user_blob_bytes: int = 1_000_000_000  # the owner of the data has no limit
     buffer_bytes: int = 1 << 20  # buffer for a slow client
@@ -176,6 +180,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_depth": (8, math.inf),  # the depth of the server's own frames
     "max_items": (256, math.inf),
     "max_body_bytes": (1024, math.inf),
+    "max_chat_body_bytes": (1024, math.inf),
     "buffer_bytes": (1024, math.inf),
     "max_buffered_bytes": (1024, math.inf),
     "frames_at_once": (1, math.inf),
@@ -303,7 +308,33 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
                 else "See docs/reference/settings.md for the list."
             )
             raise BadSetting(f"{path}: there is no setting {name!r}. {hint}")
-    return written
+    return _without_table(written, path)
+
+
+def _without_table(written: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Returns the settings of a file with `[agents.NAME]` as a list and the options of each agent.
+
+    Raises BadSetting if an agent has options in both places.
+    """
+    given = written.get("agents")
+    if not isinstance(given, dict):
+        return written
+    for name, options in given.items():
+        if not isinstance(options, dict):
+            raise BadSetting(
+                f"{path}: agents.{name} is {options!r}. Give the options of the agent as a table, "
+                f"[agents.{name}], or the names of all agents as a list: agents = [{name!r}]."
+            )
+    more = written.get("agent_options", {})
+    twice = sorted(given.keys() & more.keys()) if isinstance(more, dict) else []
+    if twice:
+        raise BadSetting(
+            f"{path}: {twice[0]} has options in [agents.{twice[0]}] and in "
+            f"[agent_options.{twice[0]}]. Keep one of them."
+        )
+    options = {name: each for name, each in given.items() if each}
+    both = {**more, **options} if isinstance(more, dict) else more
+    return {**written, "agents": list(given), "agent_options": both}
 
 
 def _from_text(text: str, field: structs.FieldInfo) -> Any:

@@ -27,11 +27,19 @@ _OURS = (
     "c",
     "enter",
     "healthz",
+    "icon-192.png",
+    "icon-512.png",
+    "icon-maskable.png",
+    "icon.svg",
     "inbox",
+    "manifest.webmanifest",
     "new",
+    "offline",
     "readyz",
     "search",
     "settings",
+    "shared",
+    "worker.js",
     "ws",
 )
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -158,7 +166,7 @@ def _public_url(url: str) -> str | None:
     return None
 
 
-def _login_url(url: str) -> str | None:
+def _page_address(url: str) -> str | None:
     if not url or re.fullmatch(r"/(?![/\\])\S*", url):
         return None
     parts = _split(url)
@@ -198,7 +206,8 @@ _RULES: Mapping[str, Callable[[Any], str | None]] = {
     "host": _host,
     "hosts": _hosts,
     "origins": _origins,
-    "login_url": _login_url,
+    "login_url": _page_address,
+    "logout_url": _page_address,
     "public_url": _public_url,
     "roots": _roots,
     "slow_loop_seconds": _slow_loop_seconds,

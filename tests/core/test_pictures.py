@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwire.core.pictures import is_concrete, picture_type, true_type
+from turnwire.core.pictures import is_among, is_concrete, picture_type, true_type
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,18 @@ def test_bytes_are_kept_under_the_type_that_they_have(
     told: str, data: bytes, kept: str | None
 ) -> None:
     assert true_type(told, data) == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "patterns", "is_in"),
+    [
+        ("application/pdf", ["text/*", "application/pdf"], True),
+        ("text/csv; charset=utf-8", ["text/*"], True),
+        ("Text/CSV", ["text/csv"], True),
+        ("application/zip", ["*/*"], True),
+        ("application/zip", ["text/*", "application/pdf"], False),
+        ("application/zip", [], False),
+    ],
+)
+def test_a_type_is_among_patterns_of_types(kind: str, patterns: list[str], is_in: bool) -> None:
+    assert is_among(kind, patterns) == is_in

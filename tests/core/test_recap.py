@@ -105,3 +105,9 @@ def test_the_newest_entries_are_kept_and_the_number_of_the_others_is_told() -> N
     assert "> user: message 9" in told
     assert "message 6" not in told
     assert "> user: message 9" in str(recap(entries, limit=1)), "one is always kept"
+
+
+def test_an_agent_that_is_told_its_own_words_learns_that_they_are_its_own() -> None:
+    said = [entry("user", text("Hi")), entry("assistant", text("Ho"), provider="ann")]
+    assert "What ann says there are your own words." in str(recap(said, agent="ann"))
+    assert "your own words" not in str(recap(said, agent="bob"))

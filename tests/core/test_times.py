@@ -56,3 +56,7 @@ def test_every_day_of_four_centuries_is_correct() -> None:
         text = iso(ms)
         assert text == by_the_library(ms)
         assert ms_of(text) == ms
+
+
+def test_a_time_without_a_fraction_of_a_second_is_read() -> None:
+    assert ms_of("2026-11-15T09:01:00Z") == ms_of("2026-11-15T09:01:00.000Z")

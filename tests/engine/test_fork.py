@@ -144,18 +144,6 @@ def test_a_late_answer_in_a_fork_is_refused_as_late(path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_an_agent_that_cannot_fork_refuses_it(path: Path) -> None:
-    async def scene() -> None:
-        async with engine_on(path, agent=ScriptedAgent()) as engine:
-            talk = await engine.create(next(iter(engine.agents)))
-            assert not engine.capabilities(talk.row.agent).fork
-            with pytest.raises(Refused) as refused:
-                await talk.fork()
-            assert refused.value.code == "NOT_SUPPORTED"
-
-    asyncio.run(scene())
-
-
 def test_the_agent_of_a_fork_learns_where_its_session_begins(path: Path) -> None:
     class Forking(ScriptedAgent):
         def __init__(self) -> None:

@@ -30,6 +30,7 @@ class Noted(FunctionAgent):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, self._answer)
+        self.capabilities = structs.replace(self.capabilities, takes_recap=True)
         self.heard: list[str] = []
         self.starts: list[SessionStart] = []
         self.closed = 0
@@ -354,3 +355,27 @@ async def test_a_user_does_not_leave_options_that_the_owner_has_set(tmp_path: Pa
         free = await three.engine.create("ann", user="eve", options={"colour": "red"})
         await free.set_agent("bob", user="eve")
         assert (await free.ask("hello", user="eve")).text == "bob heard 2"
+
+
+def test_the_next_agent_calls_the_same_tools_of_the_front_end(path: Path) -> None:
+    """The other options are the first agent's own."""
+
+    async def scene() -> None:
+        async with agents_on(path) as here:
+            able = structs.replace(here.ann.capabilities, options=["client_tools", "size"])
+            here.ann.capabilities = here.bob.capabilities = able
+            given = {"client_tools": [{"name": "paint"}], "size": 3}
+            talk = await here.engine.create("ann", options=given)
+            await talk.ask("hello")
+            await talk.set_agent("bob")
+            await talk.ask("hello")
+            assert here.ann.starts[-1].options == given
+            assert here.bob.starts[-1].options == {"client_tools": given["client_tools"]}
+            here.bob.capabilities = structs.replace(able, options=[])
+            await talk.set_agent("ann")
+            await talk.ask("hello")
+            await talk.set_agent("bob")
+            await talk.ask("hello")
+            assert here.bob.starts[-1].options == {}
+
+    asyncio.run(scene())

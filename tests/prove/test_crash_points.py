@@ -67,6 +67,7 @@ READS = {
         "receipt",
         "request",
         "partials",
+        "rules",
     ),
     *("inbox", "inbox_item", "raw_event", "fork_place", "spent", "stored", "users_of_session"),
     *("audit", "search", "get_blob", "blob", "token", "tokens", "connections"),

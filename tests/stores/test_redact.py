@@ -12,8 +12,8 @@ import pytest
 from msgspec import Raw
 
 from tests.helpers.cost_growth import grows_linearly
-from turnwire.stores.redact import PREVIEW_LENGTH, may_hold_secrets, raw_event, redact_text
-from turnwire.stores.secret_patterns import KINDS, Kind
+from turnwire.redaction.redact import PREVIEW_LENGTH, may_hold_secrets, raw_event, redact_text
+from turnwire.redaction.secret_patterns import KINDS, Kind
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----"

@@ -16,6 +16,7 @@ __all__ = [
     "Content",
     "FileContent",
     "ImageContent",
+    "LoadedFile",
     "OtherContent",
     "TextContent",
     "blob_of",
@@ -60,6 +61,12 @@ class FileContent(_Content, frozen=True, tag="file_ref"):
     mime_type: str | None = None
     size: int | None = None  # bytes
     blob: Blob | None = None  # its content, if it was sent
+
+
+class LoadedFile(FileContent, frozen=True, tag="file_ref"):
+    """A file with its bytes, as an agent receives it. No log and no client frame contains one."""
+
+    data: str | None = None  # base64; None if the agent reads the file at `path`, or it is deleted
 
 
 class OtherContent(Unknown, tag_field="type", tag="unknown", frozen=True, gc=False):

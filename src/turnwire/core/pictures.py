@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["is_concrete", "picture_type", "true_type"]
+__all__ = ["is_among", "is_concrete", "picture_type", "true_type"]
 
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,60}")
 
@@ -12,6 +13,12 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0
 def is_concrete(mime_type: str) -> bool:
     """Returns whether this names one type: not `image/*`, and without parameters."""
     return _MIME.fullmatch(mime_type) is not None
+
+
+def is_among(mime_type: str, patterns: Sequence[str]) -> bool:
+    """Returns whether a pattern allows the type: the type itself, `text/*`, or `*/*` for all."""
+    kind = mime_type.split(";")[0].strip().lower()
+    return any(each in (kind, "*/*", f"{kind.split('/')[0]}/*") for each in patterns)
 
 
 def picture_type(data: bytes) -> str | None:

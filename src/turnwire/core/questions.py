@@ -6,9 +6,15 @@ from typing import Any
 
 from turnwire.core.events import Question, QuestionOption
 
-__all__ = ["ONLY", "questions_of"]
+__all__ = ["ONLY", "client_tool_question", "questions_of"]
 
 ONLY = "answer"  # the id of a question that is the only one of its call
+
+
+def client_tool_question(name: str) -> dict[str, Any]:
+    """Returns the question to the front end to run one of its tools, as the input of a call."""
+    said = f"Run {name} in the front end, and answer with its result."
+    return {"question": said, "required": False, "metadata": {"client_tool": True}}
 
 
 def questions_of(tool_input: Any) -> list[Question]:

@@ -1,4 +1,4 @@
-"""Renders a part of the log as text, for an agent that takes a conversation over.
+"""Renders a part of the log as text, for an agent that takes a conversation over, or a fork's.
 
 Every line of the log is quoted with `> `, so that nothing in it can pass for the words around it.
 """
@@ -20,19 +20,29 @@ _CALL = 1_000  # characters of the arguments of a call
 _RESULT = 2_000  # characters of the result of a call
 
 _BEFORE = (
-    "[You continue a conversation in which other agents spoke, too. What was said since you last"
-    " spoke follows, quoted line by line, with the name of who spoke.{left_out}]"
+    "[You continue a conversation. What was said in it that you do not know yet follows, quoted line"
+    " by line, with the name of who spoke.{yours}{left_out}]"
 )
+_YOURS = " What {agent} says there are your own words."
 _LEFT_OUT = " It is long: the first {count} of {total} entries are left out."
 _AFTER = "[The quote ends here. The next message is for you.]"
 
 
-def recap(entries: Iterable[Message], *, limit: int = _LIMIT) -> str | None:
+def recap(
+    entries: Iterable[Message], *, agent: str | None = None, limit: int = _LIMIT
+) -> str | None:
     """Returns what the entries say, newest last. Returns None if they say nothing.
 
-    Reasoning and the words of sub-agents are left out.
+    Reasoning and the words of sub-agents are left out. `agent` is the agent that is told: in a fork
+    the entries have words of its own.
     """
-    told = [text for entry in entries if (text := _told(entry))]
+    told: list[str] = []
+    yours = ""
+    for entry in entries:
+        if text := _told(entry):
+            told.append(text)
+            if agent is not None and entry.meta.get("provider") == agent:
+                yours = _YOURS.format(agent=agent)
     if not told:
         return None
     kept: list[str] = []
@@ -45,7 +55,7 @@ def recap(entries: Iterable[Message], *, limit: int = _LIMIT) -> str | None:
     kept.reverse()
     missing = len(told) - len(kept)
     left_out = _LEFT_OUT.format(count=missing, total=len(told)) if missing else ""
-    return "\n\n".join([_BEFORE.format(left_out=left_out), "\n>\n".join(kept), _AFTER])
+    return "\n\n".join([_BEFORE.format(yours=yours, left_out=left_out), "\n>\n".join(kept), _AFTER])
 
 
 def _told(entry: Message) -> str:

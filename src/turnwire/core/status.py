@@ -22,6 +22,8 @@ __all__ = [
     "QueueItem",
     "RequestKind",
     "ResetReason",
+    "Rule",
+    "RuleKeeper",
     "RunState",
     "Status",
     "Totals",
@@ -37,6 +39,7 @@ RunState: TypeAlias = Literal["active", "streaming", "waiting_input", "interrupt
 TurnOrigin: TypeAlias = Literal["user", "agent", "resume"]
 RequestKind: TypeAlias = Literal["question", "permission"]
 Outcome: TypeAlias = Literal["answered", "expired", "cancelled"]
+RuleKeeper: TypeAlias = Literal["turnwire", "agent"]
 ResetReason: TypeAlias = Literal["epoch", "beyond_head", "tail"]
 
 
@@ -79,6 +82,20 @@ class OpenRequest(_Plain, frozen=True):
     decision_only: bool = False
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
     agent_id: str | None = None  # the id of that sub-agent
+
+
+class Rule(_Plain, frozen=True):
+    """A permission rule that a person gave with "Always"."""
+
+    rule_id: str  # unique in the conversation
+    agent: str  # the agent that offered the rule; it holds for no other one
+    tool_name: str  # the tool that asked; the rule holds for no other one
+    rule: Any  # as the agent offered it
+    given_at: str  # ISO 8601, UTC
+    by: str | None = None  # the user who gave it
+    # `turnwire` applies the rule itself. A rule that the `agent` keeps cannot be taken back here.
+    kept_by: Annotated[str, known(RuleKeeper)] = "turnwire"
+    input_digest: str | None = None  # set if the rule holds for the same input only
 
 
 class BackgroundTask(_Plain, frozen=True):
@@ -175,6 +192,7 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     budget: Budget | None = None  # absent: no limit
     agent: str | None = None  # the agent that speaks now; absent: there was never another one
     next_agent: str | None = None  # the agent that was chosen for the next turn
+    rules: int = 0  # the number of remembered rules; a change of it means a new list
 
 
 # --- capabilities and limits ----------------------------------------------------------------------
@@ -189,8 +207,9 @@ class Capabilities(_Plain, frozen=True):
     models: list[str] = []  # for session.set_model, if the agent lists them
     permission_modes: list[str] = []  # for session.set_permission_mode
     controls: list[str] = []  # for session.control
-    fork: bool = False  # POST /api/conversations/{id}/fork is not rejected with NOT_SUPPORTED
+    fork: bool = False  # the conversation can be forked; false only if its agent is not installed
     steer: bool = False  # a user.message may go into the running turn
+    files: list[str] = []  # types of files that a user.message may contain, as in an Accept header
 
 
 class Limits(_Plain, frozen=True):

@@ -39,13 +39,13 @@ def _date(days: int) -> tuple[int, int, int]:
 
 
 def ms_of(text: str) -> int:
-    """Returns the milliseconds since 1970 of a text that `iso` wrote."""
+    """Returns the milliseconds since 1970 of a text that `iso` wrote, or of one without them."""
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
     hour, minute, second, ms = (
         int(text[11:13]),
         int(text[14:16]),
         int(text[17:19]),
-        int(text[20:23]),
+        int(text[20:23] or 0),
     )
     return _days(year, month, day) * _DAY + ((hour * 60 + minute) * 60 + second) * 1000 + ms
 

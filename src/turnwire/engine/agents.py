@@ -15,7 +15,7 @@ _log = logging.getLogger("turnwire")
 
 # Commands that the engine supports for every agent.
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
-_COMMANDS += ["user.queue", "session.heartbeat"]
+_COMMANDS += ["user.queue", "session.forget_rule", "session.heartbeat"]
 
 
 class KnownAgents:
@@ -36,7 +36,7 @@ class KnownAgents:
         """
         agent = self._agents.get(name)
         if agent is None:
-            known = ", ".join(sorted(self._agents)) or "none"
+            known = ", ".join(sorted(self.available())) or "none"
             said = f"There is no agent {name!r}; there is: {known}."
             raise Refused("INVALID_PAYLOAD" if is_chosen else "AGENT_UNAVAILABLE", said)
         try:
@@ -83,6 +83,7 @@ class KnownAgents:
             able.models,
             able.modes_for(is_owner=is_owner),
             able.controls,
-            able.forks,
+            agent is not None,
             able.steers,
+            ["*/*"] if able.reads_files else able.files,
         )

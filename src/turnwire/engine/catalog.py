@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from turnwire.agents.client_tools import CLIENT_TOOLS, check_client_tools
 from turnwire.core.conversation.state import Conversation, Options
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
@@ -84,9 +85,6 @@ class Conversations:
     ) -> ConversationRow:
         """Creates a conversation that begins with another one's log; see `Engine.fork`."""
         row = await self.find(conversation_id)
-        able = self._agents.usable(row.agent).capabilities
-        if not able.forks and row.state.handover is None:
-            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
         place = await self._store.fork_place(conversation_id, at_sequence)
         check_place(place, conversation_id)
         agent = await agent_at(self._store, row, place.sequence)
@@ -105,7 +103,7 @@ class Conversations:
                 title=title,
                 now=now,
                 agent=agent,
-                questions_survive=able.questions_survive,
+                able=able,
             )
         )
         reach(CrashPoint.CREATES)
@@ -185,6 +183,8 @@ def _beginning(
     own: Any = {} if options is None else options
     if isinstance(agent, ChecksOptions):
         own = agent.check_options(own)
+    if isinstance(own, Mapping) and CLIENT_TOOLS in own:
+        check_client_tools(own[CLIENT_TOOLS])
     own = dict(own) if isinstance(own, Mapping) else own
     limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
     kept = structs.replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,11 +39,11 @@ from turnwire.engine.fanout.followers import V2, Following
 from turnwire.engine.fanout.presence import Connections
 from turnwire.engine.nodes.cluster import Cluster
 from turnwire.engine.nodes.forwarding import AskHere, NotOwner, OwnerSilent
-from turnwire.engine.ownership.claims import CannotClaim
+from turnwire.engine.nodes.routing import Routing
 from turnwire.engine.ownership.node import Node
 from turnwire.engine.ownership.owned_conversations import OwnedConversations
-from turnwire.engine.ownership.owners import has_died, inbox_of
-from turnwire.engine.ownership.placement import check_pinned_here, inbox_of_node, node_in
+from turnwire.engine.ownership.owners import inbox_of
+from turnwire.engine.ownership.placement import check_pinned_here
 from turnwire.engine.ownership.recovery import Recovery
 from turnwire.engine.ownership.stored_state import as_it_is
 from turnwire.engine.settings import EngineSettings
@@ -68,7 +67,6 @@ from turnwire.ports import (
 __all__ = ["Engine"]
 
 _FORGOTTEN = "session_forgotten"  # the name of the news that a conversation was deleted
-_PAUSE = 0.1  # seconds until the owner of a conversation is looked for again
 
 
 class Engine:
@@ -164,6 +162,7 @@ class Engine:
             self.new_id,
         )
         self.cluster: Cluster | None = None
+        self._routing: Routing | None = None  # None: there are no other nodes
         if bus is not None:
             self.cluster = Cluster(
                 bus,
@@ -180,6 +179,9 @@ class Engine:
                 take=self._recovery.take,
             )
             self.cluster.mailbox.on(_FORGOTTEN, self._forget_session)
+            self._routing = Routing(
+                self.cluster, store, self.clock, self._ask_here, self.settings.lease
+            )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -215,7 +217,7 @@ class Engine:
 
     async def has_other_nodes(self) -> bool:
         """Returns whether other nodes can take the conversations of this one over."""
-        return self.cluster is not None and bool(await self.cluster.handover.others())
+        return self.cluster is not None and bool(await self.cluster.transfers.others())
 
     async def stop(self) -> None:
         """Ends every agent and writes the end of its turn into the log."""
@@ -271,7 +273,7 @@ class Engine:
 
     def _left(self, row: ConversationRow) -> None:
         if self.cluster is not None:
-            self._background.run(self.cluster.handover.give(row))
+            self._background.run(self.cluster.transfers.give(row))
 
     def _tell_forgotten(self, agent: str, conversation_id: str, session: str | None) -> None:
         """Tells the other nodes to remove the agent's record of a session, too."""
@@ -341,8 +343,10 @@ class Engine:
         `at_sequence`: None means the newest entry at which a fork is possible. `permission_modes`:
         modes that the fork may keep; any other mode is replaced by the agent's default.
 
-        Raises Refused. NOT_A_FORK_POINT names the nearest possible entries. NOT_SUPPORTED means
-        that the agent cannot continue from an entry.
+        The fork's agent knows what was said up to that entry: it forks its own session, it reads
+        the log, or it is told; see `AgentCapabilities.forks`.
+
+        Raises Refused. NOT_A_FORK_POINT names the nearest possible entries.
         """
         row = await self._conversations.fork(
             conversation_id,
@@ -523,56 +527,10 @@ class Engine:
         `body` is the command as it was sent, to recognize a repeat.
         """
         digest = hashlib.sha256(body).digest()
-        if self.cluster is None:
+        if self._routing is None:
             return await self._ask_here(conversation_id, asked, digest, accepted)
-        owner = None
-        if conversation_id not in self.alive:
-            owner = self.cluster.owner_of(conversation_id)
-        silent: set[str] = set()  # owners that did not answer
-        until = time.monotonic() + 2 * self.settings.lease  # by then a dead owner has lost it
-        while True:
-            try:
-                if owner is None:
-                    return await self._ask_here(conversation_id, asked, digest, accepted)
-                command = (conversation_id, asked, digest, accepted)
-                return await self.cluster.ask(owner, *command, was_silent=owner in silent)
-            except Owned as owned:
-                owner = self.cluster.note_owner(owned.data.get("owner"))
-                if owner is None or time.monotonic() > until:
-                    raise
-            except NotOwner:
-                owner = None
-                await asyncio.sleep(_PAUSE)
-            except CannotClaim:
-                if time.monotonic() > until:
-                    raise
-                owner = await self._other_node(conversation_id)
-                if owner is None:
-                    raise
-            except Refused as refused:
-                node = node_in(refused)
-                if node is None or time.monotonic() > until:
-                    raise
-                owner = await inbox_of_node(self.store, node, self.clock.now())
-                if owner is None:
-                    raise
-            except OwnerSilent:
-                if asked.client_message_id is None:  # it cannot be told whether it was carried out
-                    said = "The node that runs the conversation does not answer."
-                    raise Refused("STORAGE_UNAVAILABLE", said) from None
-                if owner is not None:
-                    silent.add(owner)
-                owner = None
-
-    async def _other_node(self, conversation_id: str) -> str | None:
-        """Returns a node that can run a conversation: its owner, or any other that has the agent."""
-        row = await self._conversations.find(conversation_id)
-        if self.cluster is None:
-            return None
-        owner = inbox_of(row.owner)
-        if owner is not None and owner != self.cluster.mailbox.inbox and not has_died(row.owner):
-            return owner
-        return await self.cluster.handover.other_for(row)
+        is_here = conversation_id in self.alive
+        return await self._routing.ask(conversation_id, asked, digest, accepted, runs_here=is_here)
 
     async def _ask_here(
         self,

@@ -6,7 +6,14 @@ from msgspec import structs
 
 from turnwire.core.conversation.forking import forked
 from turnwire.core.error_codes import Refused
-from turnwire.ports import ConversationRow, ForkPlace, NativeFork, NewConversation, Store
+from turnwire.ports import (
+    AgentCapabilities,
+    ConversationRow,
+    ForkPlace,
+    NativeFork,
+    NewConversation,
+    Store,
+)
 
 __all__ = ["agent_at", "check_place", "fork_of", "last_said_in", "said_in"]
 
@@ -68,11 +75,12 @@ def fork_of(
     title: str | None,
     now: str,
     agent: str,
-    questions_survive: bool,
+    able: AgentCapabilities,
 ) -> NewConversation:
     """Returns the new conversation. `said_in`: the conversation in which its last turn ran.
 
-    `agent`: the agent that spoke there, and `questions_survive` its capability.
+    `agent`: the agent that spoke there, with its capabilities. If it cannot fork its session, it
+    begins a new one: it is told what was said before, or reads it in the log.
     """
     last = place.last
     state = forked(
@@ -83,11 +91,13 @@ def fork_of(
         last_turn_id=None if last is None else last.turn_id,
         last_turn=None if last is None else last.end,
         agent=agent,
+        is_told=not able.forks and able.takes_recap,
     )
-    rules = structs.replace(state.options, questions_survive=questions_survive)
+    rules = structs.replace(state.options, questions_survive=able.questions_survive)
     state = structs.replace(state, options=rules)
     if title is not None:
         state = structs.replace(state, title=title, title_by="person")
+    has_own_memory = able.forks and row.state.handover is None
     return NewConversation(
         conversation_id,
         agent,
@@ -99,7 +109,7 @@ def fork_of(
         state=state,
         parent_id=row.conversation_id,
         forked_at=place.sequence,
-        native_from=None if row.state.handover else _native(row, place, said_in),
+        native_from=_native(row, place, said_in) if has_own_memory else None,
         node=row.node,
     )
 
@@ -116,4 +126,4 @@ def _native(row: ConversationRow, place: ForkPlace, said_in: str) -> NativeFork 
     # Whether the agent had written nothing in the last turn.
     is_silent = not uuids or uuids[0][1] != place.turns
     turn_uuid = f"{said_in}:{place.turns}" if is_silent else None
-    return NativeFork(session, [uuid for uuid, _ in uuids], turn_uuid)
+    return NativeFork(session, [uuid for uuid, _ in uuids], turn_uuid, place.turns)

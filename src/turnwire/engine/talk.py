@@ -257,6 +257,17 @@ class Talk:
         asked = i.ChoseAgent(at=0, agent=agent, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_agent", agent)
 
+    async def forget_rule(
+        self, rule_id: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Takes a remembered permission rule back: the agent asks again.
+
+        Raises Refused for a rule that the agent keeps in its own settings. A rule that is gone
+        already changes nothing.
+        """
+        asked = i.ForgotRule(at=0, rule_id=rule_id, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.forget_rule", rule_id)
+
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from turnwire.core.conversation.effects import AddEntry, EndTurn
 from turnwire.core.conversation.state import Conversation, Turn
-from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.core.status import OpenRequest, Rule, TurnEnd
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Commit, Conflict, Receipt
 from turnwire.stores.entry_row import message_type, metadata_json
@@ -22,6 +22,7 @@ __all__ = [
     "item_row",
     "receipt_row",
     "request_row",
+    "rule_row",
     "source_id",
     "trace_of",
     "turn_begin",
@@ -86,6 +87,11 @@ def item_row(conversation_id: str, request: OpenRequest, at: str) -> Row:
     source = source_id(conversation_id, request)
     item_id = clean(request.inbox_item_id) or source
     return (source, item_id, conversation_id, clean(request.request_id), at)
+
+
+def rule_row(conversation_id: str, rule: Rule) -> Row:
+    """Returns the row of a remembered rule."""
+    return (conversation_id, clean(rule.rule_id), json_text(rule), rule.given_at)
 
 
 def receipt_row(receipt: Receipt, conversation_id: str, at: str) -> Row:

@@ -67,6 +67,7 @@ OF_CONVERSATION = {
     "inbox_items": _shape(
         "source_id inbox_item_id kind conversation_id request_id created_at closed_at", "source_id"
     ),
+    "rules": _shape("conversation_id rule_id rule_json given_at", "rule_id"),
     "receipts": _shape(
         "conversation_id user client_message_id body ack_json created_at", "user client_message_id"
     ),

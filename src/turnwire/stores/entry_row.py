@@ -6,7 +6,7 @@ from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.message import Message, ThinkingPart, ToolCallPart, ToolResultPart
 from turnwire.core.message_codec import encode
 from turnwire.core.text import encode_clean
-from turnwire.stores.redact import raw_event
+from turnwire.redaction.redact import raw_event
 
 __all__ = ["LongEntry", "json_of_entry", "message_type", "metadata_json"]
 

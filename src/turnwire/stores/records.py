@@ -9,10 +9,11 @@ import msgspec
 
 from turnwire.core.conversation.state import STATE_LEVEL, Conversation
 from turnwire.core.message_codec import decode_message
-from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.core.status import OpenRequest, Rule, TurnEnd
 from turnwire.ports import (
     AuditRow,
     ConversationRow,
+    GivenRule,
     Hit,
     InboxItem,
     NativeFork,
@@ -32,6 +33,7 @@ __all__ = [
     "INBOX_ITEM",
     "LAST",
     "MOST_READ",
+    "RULE",
     "TURN",
     "Kinds",
     "audit_of",
@@ -43,6 +45,7 @@ __all__ = [
     "native_of",
     "node_of",
     "request_of",
+    "rule_of",
     "state_of",
     "text",
     "turn_of",
@@ -53,6 +56,7 @@ MOST_READ = 4 * 1024 * 1024  # maximum bytes of messages that one search reads f
 
 state_of = msgspec.json.Decoder(Conversation).decode
 request_of = msgspec.json.Decoder(OpenRequest).decode
+_rule = msgspec.json.Decoder(Rule).decode
 _end = msgspec.json.Decoder(TurnEnd).decode
 native_of = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
@@ -98,6 +102,7 @@ INBOX_ITEM: Kinds = {
     "title": text,
     "closed_at": text,
 }
+RULE: Kinds = {"conversation_id": text, "rule_json": bytes, "title": text}
 AUDIT: Kinds = {
     "number": int,
     "at": text,
@@ -189,6 +194,12 @@ def inbox_item_of(row: Any) -> InboxItem:
     """Decodes a row of `find_inbox`."""
     item, about, kind, source, request, *rest = row
     return InboxItem(item, about, kind, source, request_of(request), *rest)
+
+
+def rule_of(row: Any) -> GivenRule:
+    """Decodes a row of `find_rules`."""
+    about, rule, title = row
+    return GivenRule(about, _rule(rule), title)
 
 
 def audit_of(row: Any) -> AuditRow:

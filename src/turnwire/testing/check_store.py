@@ -20,6 +20,7 @@ from turnwire.testing.store_checks.partials import PARTIAL_CHECKS
 from turnwire.testing.store_checks.pieces import PIECE_CHECKS
 from turnwire.testing.store_checks.recovery import RECOVERY_CHECKS
 from turnwire.testing.store_checks.requests import REQUEST_CHECKS
+from turnwire.testing.store_checks.rules import RULE_CHECKS
 from turnwire.testing.store_checks.search import SEARCH_CHECKS
 from turnwire.testing.store_checks.usage import USAGE_CHECKS
 
@@ -33,6 +34,7 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
     *LOG_CHECKS,
     *COMMIT_CHECKS,
     *REQUEST_CHECKS,
+    *RULE_CHECKS,
     *RECOVERY_CHECKS,
     *NODE_CHECKS,
     *AUDIT_CHECKS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnwire.core.conversation.forking import forked
-from turnwire.core.conversation.state import Conversation, Options, Turn
+from turnwire.core.conversation.state import HANDOVER_LEVEL, Conversation, Handover, Options, Turn
 from turnwire.core.status import Totals, TurnEnd
 
 RUNNING = Conversation(
@@ -43,3 +43,12 @@ def test_a_fork_has_the_state_of_its_last_turns_end(end: TurnEnd | None, state: 
 
 def test_an_empty_fork_gets_its_title_from_its_own_first_message() -> None:
     assert forked(RUNNING, "f", head=0, turns=0).title is None
+
+
+def test_an_agent_that_cannot_fork_its_session_is_told_what_was_said() -> None:
+    fork = forked(RUNNING, "f", head=6, turns=3, agent="ann", is_told=True)
+    assert fork.handover == Handover("ann", "ann", heard=0)
+    assert fork.level == HANDOVER_LEVEL
+    empty = forked(RUNNING, "f", head=0, turns=0, agent="ann", is_told=True)
+    assert empty.handover == Handover("ann", "ann"), "nothing was said"
+    assert forked(RUNNING, "f", head=6, turns=3, agent="ann").handover is None

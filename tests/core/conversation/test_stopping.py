@@ -273,6 +273,14 @@ def test_messages_queued_after_a_stop_are_kept() -> None:
     assert talk.commands == ["prompt 2: Three"]
 
 
+def test_a_message_queued_after_a_clear_is_kept_also_if_the_clock_goes_back() -> None:
+    talk = stop_with("clear")
+    talk.now -= 60_000
+    talk.say("Three")
+    talk.ends(interrupted=True)
+    assert talk.commands == ["prompt 2: Three"]
+
+
 def test_a_message_after_a_stop_lets_the_queue_go_on() -> None:
     talk = stop_with("hold")
     ack = talk.say("Three")

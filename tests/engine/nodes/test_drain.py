@@ -153,7 +153,7 @@ def test_without_a_message_of_the_leaving_node_its_queue_is_found_as_well(path: 
             session = await two.agent_a.opened()
             session.begins()
             await until(lambda: two.a.owner in two.b._recovery._nodes)
-            two.a.cluster.handover._tell = lambda inbox: None  # type: ignore[method-assign]
+            two.a.cluster.transfers._tell = lambda inbox: None  # type: ignore[method-assign]
             await two.a.stop()
             async with asyncio.timeout(PATIENCE):
                 other = await two.agent_b.opened()

@@ -14,6 +14,7 @@ from turnwire.bus.local import LocalBus, LocalNetwork
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
 from turnwire.engine.nodes import messages as m
+from turnwire.ports import Owned
 
 
 class _HoldsOne(LocalBus):
@@ -48,7 +49,12 @@ class _Three:
         """Has the first owner end its agent and release the conversation, and the next one claim it."""
         await self.bus.held.wait()
         await self.first.end(conversation_id)
-        await self.next.wake(conversation_id)
+        while True:
+            try:
+                await self.next.wake(conversation_id)
+                return
+            except Owned:  # the first owner releases its claim in the background
+                await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -14,6 +14,13 @@ __all__ = ["DAMAGE", "IMPOSSIBLE", "IN_OTHER_TESTS", "OF_STORE"]
 Damages: TypeAlias = dict[str, tuple[list[Harm], set[str]]]
 """Harms, and the kinds of damage that are found then, by what has happened."""
 
+RULE = {
+    "rule_id": "r9",
+    "agent": "demo",
+    "tool_name": "Bash",
+    "rule": {"rules": [{"toolName": "Bash"}]},
+    "given_at": "2026-01-01T00:00:00.000Z",
+}
 _TURN = "conversation_id = 'talk' AND turn_id = {}"
 
 
@@ -58,6 +65,14 @@ DAMAGE: Damages = {
     "a head far beyond the log": (
         ["UPDATE conversations SET head = 1000000000000 WHERE conversation_id = 'talk'"],
         {"head_wrong"},
+    ),
+    "a remembered rule of no state": (
+        ["INSERT INTO rules VALUES ('talk', 'r1', '{}', '2026-01-01T00:00:00.000Z')"],
+        {"rules_wrong"},
+    ),
+    "a remembered rule without its row": (
+        [state("talk", rules=[RULE])],
+        {"rules_wrong"},
     ),
     "turns that never were": (
         [state("talk", turns=1_000_000_000_000)],

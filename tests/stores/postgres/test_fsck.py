@@ -39,7 +39,7 @@ def test_older_tables_are_found_and_migrated_by_a_repair(empty_database: str) ->
     )
     found = look(empty_database)
     assert kinds(found) == kinds(look(empty_database)) == {"schema_old"}
-    assert "has schema 0; this version of Turnwire has 4" in found.findings[0].what
+    assert "has schema 0; this version of Turnwire has 5" in found.findings[0].what
     assert not look(empty_database, repair=True).left
     assert not look(empty_database).findings
 

@@ -90,7 +90,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         case ev.PermissionRequested():
             if not was_called(d, event.tool_use_id):
                 _add(d, call_of(d, event), turn_id, said, None)
-            ask_permission(d, event, said.inbox_item_id)
+            ask_permission(d, event, said.inbox_item_id, said.agent)
         case ev.QuestionAsked():
             if not was_called(d, event.tool_use_id):
                 _add(d, question_of(d, event), turn_id, said, None)

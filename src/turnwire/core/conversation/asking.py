@@ -10,8 +10,9 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Deliver
+from turnwire.core.conversation.remembering import rules_that_allow
 from turnwire.core.conversation.requests import deadline_of, end_request, open_request, refuse
-from turnwire.core.conversation.state import OpenTool
+from turnwire.core.conversation.state import OpenTool, Reply
 from turnwire.core.entries import entry_of
 from turnwire.core.message import Message, ToolCallPayload, to_json
 from turnwire.core.questions import questions_of
@@ -204,13 +205,27 @@ def _ask_in_call(
     open_request(d, request)
 
 
-def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str | None) -> None:
-    """Opens a permission request, in the name of the agent or sub-agent that made the call."""
+def ask_permission(
+    d: Draft, event: ev.PermissionRequested, inbox_item_id: str | None, agent: str
+) -> None:
+    """Opens a permission request, in the name of the agent or sub-agent that made the call.
+
+    Remembered rules may allow it at once: then no person is asked.
+    """
     if any(request.request_id == event.request_id for request in d.requests):
         return
     call = d.tools.get(event.tool_use_id)
     if call is None:
         refuse(d, event.request_id, "permission", "The call has its result already.")
+        return
+    is_stopping = d.turn is not None and d.turn.stopping is not None
+    rules = [] if is_stopping else rules_that_allow(d.rules, event, agent)
+    if rules:
+        named = [{"rule_id": rule.rule_id, "by": rule.by} for rule in rules]
+        told = {"tool_name": event.tool_name, "tool_use_id": event.tool_use_id}
+        d.audit("allowed_by_rule", None, request_id=event.request_id, **told, rules=named)
+        allowed = Reply(event.request_id, "permission", decision="allow")
+        d.commands.append(Deliver(d.turn, [allowed], False))
         return
     turn_id, voice, agent_id = call.turn_id, call.parent_tool_use_id, call.agent_id
     request = OpenRequest(

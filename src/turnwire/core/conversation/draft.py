@@ -23,6 +23,7 @@ from turnwire.core.conversation.effects import (
     Tell,
 )
 from turnwire.core.conversation.state import (
+    HANDOVER_LEVEL,
     STATE_LEVEL,
     Conversation,
     Phase,
@@ -77,6 +78,7 @@ class Draft:
         self.init_digest = before.init_digest
         self.handover = before.handover
         self.next_agent = before.next_agent
+        self.rules = list(before.rules)
         self.opened = False  # whether a request was opened and not published yet
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -133,6 +135,7 @@ class Draft:
             self._level(),
             self.handover,
             self.next_agent,
+            self.rules,
         )
 
     def _level(self) -> int:
@@ -140,8 +143,10 @@ class Draft:
         steers = (self.turn is not None and self.turn.in_doubt) or any(
             waiting.in_doubt or waiting.item.steers is not None for waiting in self.queue
         )
+        if self.rules:
+            return STATE_LEVEL
         has_new = steers or self.handover is not None or self.next_agent is not None
-        return STATE_LEVEL if has_new else 0
+        return HANDOVER_LEVEL if has_new else 0
 
     def _kept_traces(self) -> dict[int, str]:
         """Returns the traces without those of turns that no open item refers to.

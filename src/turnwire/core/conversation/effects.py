@@ -13,7 +13,7 @@ from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply, Turn
 from turnwire.core.message import Message
-from turnwire.core.status import OpenRequest, Outcome, QueueItem, Status, TurnEnd
+from turnwire.core.status import OpenRequest, Outcome, QueueItem, Rule, Status, TurnEnd
 
 __all__ = [
     "Ack",
@@ -30,7 +30,9 @@ __all__ = [
     "Effects",
     "EndRequest",
     "EndTurn",
+    "ForgetRule",
     "HandOver",
+    "KeepRule",
     "Moment",
     "OpenRequestRow",
     "Prompt",
@@ -88,6 +90,18 @@ class EndRequest(_Effect, frozen=True):
     by: str | None
 
 
+class KeepRule(_Effect, frozen=True):
+    """Stores a remembered rule."""
+
+    rule: Rule
+
+
+class ForgetRule(_Effect, frozen=True):
+    """Removes a remembered rule."""
+
+    rule_id: str
+
+
 class Audit(_Effect, frozen=True):
     """Adds a record to the audit trail: the action and the user."""
 
@@ -112,7 +126,16 @@ class ChangeAgent(_Effect, frozen=True):
 
 
 Write: TypeAlias = (
-    AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
+    AddEntry
+    | BeginTurn
+    | EndTurn
+    | OpenRequestRow
+    | EndRequest
+    | KeepRule
+    | ForgetRule
+    | Audit
+    | Spend
+    | ChangeAgent
 )
 
 
@@ -215,6 +238,7 @@ class Ack(_Effect, frozen=True):
     failed: list[str] | None = None  # files that could not be restored
     result: ControlResult | None = None  # result of any other control
     agent: str | None = None
+    rule_id: str | None = None
 
 
 class SetTimer(_Effect, frozen=True):

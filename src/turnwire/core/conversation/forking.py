@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from turnwire.core.conversation.state import AgentPast, Conversation, Handover
+from turnwire.core.conversation.state import HANDOVER_LEVEL, AgentPast, Conversation, Handover
 from turnwire.core.status import RunState, TurnEnd
 
 __all__ = ["forked"]
@@ -19,20 +19,22 @@ def forked(
     last_turn_id: int | None = None,
     last_turn: TurnEnd | None = None,
     agent: str | None = None,
+    is_told: bool = False,
 ) -> Conversation:
     """Returns a conversation with the same entries, up to and including the entry `head`.
 
     `turns` is the id of the newest turn in them. `last_turn` is the last turn that had ended,
-    `last_turn_id` its id. The queue and open requests are not copied. Nor is the cost, which would
-    otherwise count twice.
+    `last_turn_id` its id. The queue and open requests are not copied. Nor are the rules, which were
+    given for the other conversation, and the cost, which would otherwise count twice.
 
-    `agent` is the agent that spoke there, if the conversation has had several. It begins a session
-    of its own, and is told what was said before.
+    `agent` is the agent that spoke there. If the conversation has had several, or with `is_told`, it
+    begins a session of its own, and is told what was said before.
     """
     handover = None
-    if c.handover is not None and agent is not None:
-        handover = Handover(agent, c.handover.first, heard=0 if head else None)
-        if agent != c.handover.agent:
+    if agent is not None and (c.handover is not None or is_told):
+        first = agent if c.handover is None else c.handover.first
+        handover = Handover(agent, first, heard=0 if head else None)
+        if c.handover is not None and agent != c.handover.agent:
             past = c.handover.past.get(agent, AgentPast())
             c = structs.replace(
                 c,
@@ -56,6 +58,7 @@ def forked(
         max_thinking_tokens=c.max_thinking_tokens,
         mcp_off=c.mcp_off,
         handover=handover,
+        level=0 if handover is None else HANDOVER_LEVEL,
     )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
+    "ForgotRule",
     "GraceOver",
     "HandedOver",
     "Input",
@@ -91,6 +92,13 @@ class Decided(_Asked, frozen=True, kw_only=True):
     updated_input: Any = None
     remember: list[Any] = []
     ended: Outcome | None = None  # see Answered
+    agent: str = ""  # the agent that speaks now; the owner of the conversation sets it
+
+
+class ForgotRule(_Asked, frozen=True, kw_only=True):
+    """A person took a remembered rule back."""
+
+    rule_id: str
 
 
 class Interrupted(_Asked, frozen=True, kw_only=True):
@@ -151,6 +159,7 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     last: bool = True  # no further event was ready at the same time
     unsent: bool = False  # the starting turn was not handed to the agent yet
     choosing: bool = False  # a choice of a person has not reached the agent yet
+    agent: str = ""  # the name of the agent
     # The event comes from a recording: the actions of people show only in the agent's events.
     recorded: bool = False
 
@@ -215,7 +224,16 @@ class Recovered(_Input, frozen=True, kw_only=True):
 
 
 Asked: TypeAlias = (
-    Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose | ChoseAgent | Controls
+    Said
+    | ChangedQueue
+    | Answered
+    | Decided
+    | ForgotRule
+    | Interrupted
+    | Renamed
+    | Chose
+    | ChoseAgent
+    | Controls
 )
 Input: TypeAlias = (
     Asked

@@ -10,6 +10,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, Choose, Deliver
+from turnwire.core.conversation.remembering import remember_rules
 from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
 from turnwire.core.conversation.rules import all_for_session, for_session
 from turnwire.core.conversation.state import Reply, Stopping
@@ -99,6 +100,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         said = "This agent runs the call as it is, or not at all: it takes no `updated_input`."
         raise Refused("NOT_SUPPORTED", said)
     remember, narrowed = _rules_to_keep(request, decision.remember, decision.by)
+    for_agent = remember_rules(d, request, remember, decision)
     end_request(
         d,
         request,
@@ -118,7 +120,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         decision.decision,
         decision.reason,
         decision.updated_input,
-        remember,
+        for_agent,
     )
     d.commands.append(Deliver(d.turn, [reply], False))
     d.ack = Ack(request_id=request.request_id, delivered_as="decision")
@@ -158,9 +160,9 @@ def interrupted(d: Draft, stop: i.Interrupted) -> None:
         stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
         return
     # The turn is stopping already; the latest request decides about the queue.
-    d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue=stop.queue))
-    if stop.queue == "clear":
-        clear_queue(d, stop.by)
+    clears = clear_queue(d, stop.by) if stop.queue == "clear" else []
+    stopping = structs.replace(turn.stopping, queue=stop.queue, clears=clears)
+    d.turn = structs.replace(turn, stopping=stopping)
 
 
 def renamed(d: Draft, name: i.Renamed) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 from msgspec import to_builtins
 
-__all__ = ["all_for_session", "for_session", "offered_rules"]
+__all__ = [
+    "all_for_session",
+    "destination_of",
+    "for_session",
+    "is_mode",
+    "is_of_same_input",
+    "offered_rules",
+    "says_what_it_allows",
+]
 
 _SESSION = "session"  # the destination of rules that end with the agent's process
 
@@ -50,5 +58,44 @@ def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[
 
 
 def _may_be_offered(rule: Any, modes: Collection[str]) -> bool:
-    is_mode = isinstance(rule, dict) and rule.get("type") == "setMode"
-    return not is_mode or rule.get("mode") in modes
+    return not is_mode(rule) or rule.get("mode") in modes
+
+
+def is_mode(rule: Any) -> bool:
+    """Returns whether the rule changes the permission mode."""
+    return isinstance(rule, dict) and rule.get("type") == "setMode"
+
+
+def destination_of(rule: Any) -> str | None:
+    """Returns where the agent keeps a rule. Returns None for a rule of the session."""
+    where = rule.get("destination", _SESSION) if isinstance(rule, dict) else _SESSION
+    return None if where == _SESSION else str(where)
+
+
+def is_of_same_input(rule: Any) -> bool:
+    """Returns whether a rule holds only for a call with the same input.
+
+    The agent marks such a rule with `same_input`, because its words do not say all that it means.
+    """
+    return isinstance(rule, dict) and rule.get("same_input") is True
+
+
+def says_what_it_allows(rule: Any) -> bool:
+    """Returns whether a rule of the session names the tools or the directories that it allows.
+
+    Only such a rule can be applied without the agent. An option in the words of the agent (ACP) may
+    be the same for every call.
+    """
+    match rule:
+        case {"narrowable": False}:
+            return False
+        case {"rules": [_, *_] as named}:
+            allows = rule.get("behavior", "allow") == "allow" and all(
+                isinstance(each, dict) and isinstance(each.get("toolName"), str) for each in named
+            )
+            is_known = allows and rule.get("type", "addRules") == "addRules"
+        case {"type": "addDirectories", "directories": [_, *_]}:
+            is_known = True
+        case _:
+            return False
+    return is_known and destination_of(rule) is None

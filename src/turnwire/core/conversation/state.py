@@ -12,6 +12,7 @@ from turnwire.core.status import (
     Budget,
     OpenRequest,
     QueueItem,
+    Rule,
     RunState,
     Status,
     Totals,
@@ -22,6 +23,7 @@ from turnwire.core.status import (
 from turnwire.core.usage import Usage
 
 __all__ = [
+    "HANDOVER_LEVEL",
     "STATE_LEVEL",
     "AgentPast",
     "Conversation",
@@ -45,8 +47,9 @@ __all__ = [
 # The highest level of the states that this version writes. It rises with each field or value of the
 # state that an older version would drop: a node does not run a conversation whose state is of a
 # higher level than its own. A state without such a field keeps the lower level. Level 1: `handover`
-# and `next_agent`. See docs/how-to/several-nodes.md.
-STATE_LEVEL = 1
+# and `next_agent`. Level 2: `rules`. See docs/how-to/several-nodes.md.
+STATE_LEVEL = 2
+HANDOVER_LEVEL = 1
 
 # starting:  handed to the agent, which has not reacted yet
 # running:   the agent works on the turn
@@ -121,6 +124,8 @@ class Stopping(_State, frozen=True):
     queue: Literal["hold", "continue", "clear"] = "hold"
     by: str | None = None
     error: TurnError | None = None  # set if the turn fails instead of being interrupted
+    # Messages on their way to the agent that `clear` removes, unless the agent takes them.
+    clears: list[str] = []
 
 
 class Spent(_State, frozen=True):
@@ -220,6 +225,7 @@ class Conversation(_State, frozen=True):
     level: int = 0  # the STATE_LEVEL that a version needs to run it
     handover: Handover | None = None  # None: the conversation has had one agent only
     next_agent: str | None = None  # speaks from the next turn on; None: no other one was chosen
+    rules: list[Rule] = []  # the remembered permission rules, oldest first
 
 
 def needs_recovery(c: Conversation) -> bool:
@@ -264,6 +270,7 @@ def status_of(c: Conversation) -> Status:
         budget_of(c),
         c.handover.agent if c.handover else None,
         c.next_agent,
+        len(c.rules),
     )
 
 

@@ -12,6 +12,7 @@ from turnwire.core.conversation import (
     losing,
     people,
     queue,
+    remembering,
     steering,
 )
 from turnwire.core.conversation import inputs as i
@@ -137,6 +138,7 @@ _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
     i.ChangedQueue: queue.changed_queue,
     i.Answered: people.answered,
     i.Decided: people.decided,
+    i.ForgotRule: remembering.forgot,
     i.Interrupted: people.interrupted,
     i.Renamed: people.renamed,
     i.Chose: people.chose,

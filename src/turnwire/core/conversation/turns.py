@@ -17,6 +17,7 @@ from turnwire.core.conversation.effects import (
     StopAgent,
 )
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.remembering import forget_of_process
 from turnwire.core.conversation.requests import (
     cancel_requests,
     end_request,
@@ -60,7 +61,7 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
     assert turn is not None
     waits = is_suspended(d)
     if stopping.queue == "clear":
-        clear_queue(d, stopping.by)
+        stopping = structs.replace(stopping, clears=clear_queue(d, stopping.by))
     cancel_requests(d, stopping.by or "interrupt", lambda r: waits or of_turn(d, r))
     d.turn = structs.replace(turn, stopping=stopping)
     if waits:
@@ -72,14 +73,17 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
     d.timers.append(SetTimer(f"stop:{turn.turn_id}", due))
 
 
-def clear_queue(d: Draft, by: str | None) -> None:
-    """Empties the queue at the stop request. Messages queued after the request are kept."""
-    if not d.queue:
-        return
-    # The agent may still take a message that is on its way: such a message goes at the turn's end.
-    _remove(d, by, [waiting for waiting in d.queue if waiting.item.steers is None])
-    d.held = False
-    d.tell()
+def clear_queue(d: Draft, by: str | None) -> list[str]:
+    """Empties the queue at the stop request. Messages queued after the request are kept.
+
+    Returns the messages that are on their way to the agent, which may still take them. Those that
+    it has not taken go at the turn's end.
+    """
+    if d.queue:
+        _remove(d, by, [waiting for waiting in d.queue if waiting.item.steers is None])
+        d.held = False
+        d.tell()
+    return [waiting.item.queue_id for waiting in d.queue]
 
 
 def _remove(d: Draft, by: str | None, removed: list[Waiting]) -> None:
@@ -189,6 +193,7 @@ def agent_gone(d: Draft, by: str) -> None:
         data = {"subtype": "task_notification", "data": {**news, "summary": f"interrupted: {by}"}}
         d.add_event("system", f"Background work ended: {by}", task.turn_id, data)
     d.background.clear()
+    forget_of_process(d)
     if d.turn is None or d.turn.phase in ("suspended", "starting"):
         close_tools(d, f"interrupted: {by}", background=True)  # otherwise closed with the turn
 
@@ -246,8 +251,7 @@ def finish_turn(
     close_work(d, end, gone)
     stays_queued(d)
     if stopping is not None and stopping.queue == "clear":
-        asked_at = stopping.requested_at
-        _remove(d, stopping.by, [w for w in d.queue if (w.item.created_at or "") < asked_at])
+        _remove(d, stopping.by, [w for w in d.queue if w.item.queue_id in stopping.clears])
     reason = stopping.reason if stopping else gone or "agent"
     if stopping is not None:
         d.timers.append(CancelTimer(f"stop:{turn.turn_id}"))

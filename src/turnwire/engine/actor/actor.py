@@ -150,6 +150,7 @@ class Actor:
             self._new_id,
             is_owners=row.user is None,
             modes=agent.capabilities.permission_modes,
+            agent=row.agent,
         )
         self._runner = AgentRunner(
             self,
@@ -390,6 +391,8 @@ class Actor:
             asked = structs.replace(
                 asked, budget=await self._spending.budget_of_user(self._agent.capabilities)
             )
+        if isinstance(asked, i.Decided):
+            asked = structs.replace(asked, agent=self.row.agent)
         if isinstance(asked, i.ChoseAgent):
             self._find_agent(asked.agent)
             check_choice(asked, self.row, self.state, self._find_agent)
@@ -605,7 +608,8 @@ class Actor:
         """Returns how a session of the agent is opened now."""
         name = self.row.conversation_id
         history = partial(entries_after, self._store, name, 0)
-        return self._native.start(self.row, self.state, self.lease, history)
+        able = self._agent.capabilities
+        return self._native.start(self.row, self.state, able, self.lease, history)
 
     async def recap(self) -> str | None:
         """Returns what was said before the turn and the agent does not know. None: nothing."""

@@ -48,17 +48,19 @@ class AgentEvents:
         *,
         is_owners: bool,
         modes: Sequence[str],
+        agent: str = "",
         is_recording: bool = False,
     ) -> None:
         """`is_owners`: the conversation belongs to the owner of the data.
 
-        `modes`: permission modes that every user may choose. `is_recording`: only the agent's
-        events are known; see `AgentSaid.recorded`.
+        `modes`: permission modes that every user may choose. `agent`: its name, by which rules are
+        remembered. `is_recording`: only the agent's events are known; see `AgentSaid.recorded`.
         """
         self._channel = channel
         self._new_id = new_id
         self._is_owners = is_owners
         self._modes = modes
+        self._agent = agent
         self._is_recording = is_recording
         self._entries = EntryStream()
 
@@ -181,6 +183,7 @@ class AgentEvents:
             last=is_last,
             unsent=unsent,
             choosing=choosing,
+            agent=self._agent,
             recorded=self._is_recording,
         )
         before = len(steps.happened)

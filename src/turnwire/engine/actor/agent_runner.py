@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from turnwire.core.content import TextContent
+from turnwire.core.content import Content, FileContent, TextContent
 from turnwire.core.controls import RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import TurnCompleted
 from turnwire.engine.actor.budget import Allowance, not_begun
+from turnwire.engine.actor.files import with_files
 from turnwire.engine.actor.open_agent import (
     AgentConversation,
     OpenAgent,
@@ -22,6 +24,7 @@ from turnwire.engine.actor.open_agent import (
     refusal_of,
 )
 from turnwire.engine.actor.pictures import Fetch, with_pictures
+from turnwire.engine.actor.roots import within_roots
 from turnwire.engine.actor.slots import Slot
 from turnwire.ports import Agent, AgentGone
 
@@ -183,8 +186,11 @@ class AgentRunner:
                 allowed = await self._may_spend()
                 if allowed is None:
                     return
-                if self._agent.capabilities.images:
-                    content = await with_pictures(content, self._fetch)
+                try:
+                    content = await self._loaded(content)
+                except Refused as refused:
+                    self._conversation.post(not_begun(self._agent.name, refused))
+                    return
                 missed = await self._conversation.recap()
                 if missed is not None:
                     content = [TextContent(missed), *content]
@@ -197,9 +203,11 @@ class AgentRunner:
                 self._in_hand = None
                 await opened.prompt(content, turn_uuid=uuid, was_idle=was_idle)
             case e.Steer(item=item):
-                content = item.content
-                if self._agent.capabilities.images:
-                    content = await with_pictures(content, self._fetch)
+                try:
+                    content = await self._loaded(item.content)
+                except Refused:
+                    self._conversation.steer_refused(item.queue_id)
+                    return
                 if self._open is None or not await self._open.steer(
                     content, message_id=item.queue_id
                 ):
@@ -229,6 +237,17 @@ class AgentRunner:
                 self._conversation.handed_over()
             case _:
                 pass
+
+    async def _loaded(self, content: list[Content]) -> list[Content]:
+        """Returns the content with pictures and files as this agent takes them. Raises Refused."""
+        able = self._agent.capabilities
+        if able.images:
+            content = await with_pictures(content, self._fetch)
+        if not any(isinstance(item, FileContent) for item in content):
+            return content
+        start = self._conversation.session_start()
+        start = await asyncio.to_thread(within_roots, start, self._roots)
+        return await with_files(content, self._fetch, able, start.cwd)
 
     async def _may_spend(self) -> Allowance | None:
         """Returns what the next turn may cost. Returns None if it was refused and its end posted.

@@ -72,8 +72,10 @@ def last_heard(state: Conversation, agent: Agent) -> int | None:
 def missed(state: Conversation, entries: Iterable[Message]) -> str | None:
     """Returns what the entries say, without those of the running turn. None: nothing."""
     assert state.turn is not None
+    assert state.handover is not None
     run = run_id(state.conversation_id, state.turn.turn_id)
-    return recap(entry for entry in entries if entry.run_id != run)
+    said = (entry for entry in entries if entry.run_id != run)
+    return recap(said, agent=state.handover.agent)
 
 
 async def entries_after(store: Store, conversation_id: str, after: int) -> list[Message]:

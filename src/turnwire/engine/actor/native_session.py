@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation
 from turnwire.ports import (
+    AgentCapabilities,
     Commit,
     ConversationRow,
     Lease,
@@ -33,6 +37,7 @@ class NativeSession:
         self,
         row: ConversationRow,
         state: Conversation,
+        able: AgentCapabilities,
         lease: Lease,
         history: ReadsHistory,
     ) -> SessionStart:
@@ -43,7 +48,7 @@ class NativeSession:
             row.cwd,
             state.model,
             state.permission_mode,
-            row.options if _is_first_agent(state) else {},
+            _options(row, state, able),
             state.max_thinking_tokens,
             _forked_from(row, state) if self.name is None else None,
             mcp_off=state.mcp_off,
@@ -95,6 +100,18 @@ def _is_first_agent(state: Conversation) -> bool:
     """Returns whether the options and the forked session of the conversation are the agent's own."""
     handover = state.handover
     return handover is None or handover.first == handover.agent
+
+
+def _options(row: ConversationRow, state: Conversation, able: AgentCapabilities) -> dict[str, Any]:
+    """Returns the options for the agent.
+
+    An agent that has taken over does not know those of the first one. But the tools of the front end
+    are the front end's own, and stay the same.
+    """
+    if _is_first_agent(state):
+        return row.options
+    shared = {CLIENT_TOOLS} & row.options.keys() & {*able.options}
+    return {name: row.options[name] for name in shared}
 
 
 def _forked_from(row: ConversationRow, state: Conversation) -> NativeFork | None:

@@ -13,9 +13,9 @@ from turnwire.engine.fanout.followers import Following
 from turnwire.engine.nodes import messages as m
 from turnwire.engine.nodes.attachments import Attachments
 from turnwire.engine.nodes.forwarding import AskHere, Forwarding
-from turnwire.engine.nodes.handover import Handover
 from turnwire.engine.nodes.mailbox import Mailbox
 from turnwire.engine.nodes.relays import Relays
+from turnwire.engine.nodes.transfers import Transfers
 from turnwire.engine.ownership.owners import has_died, inbox_of
 from turnwire.ports import Bus, Clock, ConversationRow, Store, Timer, WireProtocol
 
@@ -57,7 +57,7 @@ class Cluster:
         self._forwarding = Forwarding(
             self.mailbox, clock, background, here, new_id, self._is_known_dead
         )
-        self.handover = Handover(self.mailbox, store, clock, take)
+        self.transfers = Transfers(self.mailbox, store, clock, take)
         self._relays = Relays(self.mailbox, following, protocols, clock, background)
         self._attachments = Attachments(
             self.mailbox,

@@ -245,6 +245,7 @@ _INPUTS: dict[str, Any] = {
         i.ChangedQueue,
         i.Answered,
         i.Decided,
+        i.ForgotRule,
         i.Interrupted,
         i.Renamed,
         i.Chose,

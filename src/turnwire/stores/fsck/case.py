@@ -93,6 +93,7 @@ class Case(Struct):
     blob_uses: set[str]
     blobs: dict[str, BlobRef]  # of the blobs that entries and the queue refer to: those that exist
     partials: list[Partial]
+    rules: dict[str, str] = {}  # remembered rules as JSON, by rule_id
     level: int = 0  # of the state
     unreadable: str | None = None  # the stored text, if it is not a readable state
     is_other_fork: bool = False  # the fork's beginning differs from its parent's log

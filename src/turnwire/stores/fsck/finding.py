@@ -98,6 +98,10 @@ KINDS: dict[str, Kind] = {
     "inbox_wrong": Kind(
         "The inbox has an extra item, or lacks one.", "The inbox is corrected from the requests."
     ),
+    "rules_wrong": Kind(
+        "The list of remembered rules does not match the conversation.",
+        "The list is corrected from the state of the conversation.",
+    ),
     # Around the log.
     "stale_owner": Kind(
         "The owner of a conversation has died.",

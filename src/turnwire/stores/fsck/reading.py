@@ -54,6 +54,7 @@ _AUDIT = """
 SELECT action, data_json FROM audit
 WHERE conversation_id = $1 AND action IN ('said', 'queue_remove')
 """
+_RULES = "SELECT rule_id, rule_json FROM rules WHERE conversation_id = $1"
 _BLOB_USES = "SELECT blob_id FROM blob_uses WHERE conversation_id = $1"
 _BLOB = "SELECT blob_id, mime_type, length(data) FROM blobs WHERE blob_id = $1"
 _PARTIALS = """
@@ -105,6 +106,7 @@ async def read_case(db: Database, name: str) -> Case | None:
         blob_uses={blob_id for (blob_id,) in await db.rows(_BLOB_USES, name)},
         blobs=await _blobs(db, entries, state),
         partials=joined([Partial(*row) for row in await db.rows(_PARTIALS, name)]),
+        rules={row[0]: row[1] for row in await db.rows(_RULES, name)},
         level=level_of(state_json),
         unreadable=state_json if state is None else None,
         is_other_fork=await _is_other_fork(db, entries, parent, forked_at),

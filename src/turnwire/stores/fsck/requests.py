@@ -7,6 +7,7 @@ from typing import Any
 from turnwire.core.entries import event_entry
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart
 from turnwire.core.status import OpenRequest
+from turnwire.core.text import json_text
 from turnwire.stores.fsck.case import Entry, Item, Request
 from turnwire.stores.fsck.mending import Mending, event_of, state_after
 
@@ -14,7 +15,7 @@ __all__ = ["mend_requests"]
 
 
 def mend_requests(m: Mending) -> None:
-    """Corrects the state, the rows and the inbox from the log."""
+    """Corrects the state, the rows and the inbox from the log, and the rules from the state."""
     asked, resolved = _in_log(m)
     kept: list[OpenRequest] = []
     for request in m.state.requests:
@@ -43,6 +44,7 @@ def mend_requests(m: Mending) -> None:
         m.remember(requests=kept)
     _mend_state(m)
     _mend_inbox(m)
+    _check_rules(m)
 
 
 def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
@@ -171,6 +173,12 @@ def _mend_inbox(m: Mending) -> None:
             )
             m.say("inbox_wrong", said, f"request {row.request_id}")
             item.closed_at = None if is_open else m.now
+
+
+def _check_rules(m: Mending) -> None:
+    """Reports a list of rules that is not that of the state. A repair writes it again."""
+    if m.case.rules != {rule.rule_id: json_text(rule) for rule in m.state.rules}:
+        m.say("rules_wrong", "The list of remembered rules is not that of the state.")
 
 
 def _at(request: OpenRequest) -> str:

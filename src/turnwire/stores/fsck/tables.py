@@ -18,7 +18,7 @@ __all__ = [
 
 _TABLES = (
     *("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses"),
-    *("set_aside", "partials", "reservations", "session_pieces"),
+    *("set_aside", "partials", "reservations", "session_pieces", "rules"),
 )
 _KNOWN = "(SELECT 1 FROM conversations AS c WHERE c.conversation_id = t.conversation_id)"
 _HAS_LOG = "(SELECT 1 FROM messages AS m WHERE m.conversation_id = t.conversation_id)"

@@ -11,7 +11,14 @@ from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.text import json_text
 from turnwire.ports import Commit
-from turnwire.stores.commit_rows import Row, audit_row, end_columns, is_unsettled, source_id
+from turnwire.stores.commit_rows import (
+    Row,
+    audit_row,
+    end_columns,
+    is_unsettled,
+    rule_row,
+    source_id,
+)
 from turnwire.stores.entry_row import json_of_entry, message_type
 from turnwire.stores.fsck.database import Database
 from turnwire.stores.fsck.mending import Mending
@@ -82,6 +89,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (conversation_id, request_id) DO UPDATE SET request_json = excluded.request_json,
     outcome = excluded.outcome, ended_at = excluded.ended_at, ended_by = excluded.ended_by
 """
+_DROP_RULES = "DELETE FROM rules WHERE conversation_id = $1"
+_WRITE_RULE = """
+INSERT INTO rules (conversation_id, rule_id, rule_json, given_at) VALUES ($1, $2, $3, $4)
+"""
 _WRITE_ITEM = """
 INSERT INTO inbox_items (source_id, inbox_item_id, kind, conversation_id, request_id, created_at,
     closed_at)
@@ -96,6 +107,8 @@ async def write_mended(db: Database, m: Mending, now: int) -> None:
     has_changed = await _write_entries(db, m)
     await _write_turns(db, m)
     await _write_requests(db, m)
+    await db.run(_DROP_RULES, [(name,)])
+    await db.run(_WRITE_RULE, [rule_row(name, rule) for rule in m.state.rules])
     await db.run(_DROP_RECEIPT, [(name, *receipt) for receipt in m.dropped_receipts])
     await db.run(_DROP_PARTIAL, [(name, *block) for block in m.dropped_partials])
     await db.run(_SET_ASIDE, [(name, place, m.now, content) for place, content in m.aside])

@@ -57,6 +57,8 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         *('"user" text', "client_message_id text", "body bytea", "ack_json text"),
         "created_at text",
     ),
+    "rules": ("rule_id text", "rule_json text", "given_at text"),
+    "forgotten": ("rule_id text",),
     "ledger": ("at text", "day text", "turn_id bigint", "cost_usd double precision"),
     "audit": ("at text", "action text", "by text", "trace_id text", "data_json text"),
     "blob_uses": ("blob_id text",),
@@ -144,6 +146,19 @@ _WRITES = {
     INSERT INTO receipts (conversation_id, "user", client_message_id, body, ack_json, created_at)
     SELECT m.conversation_id, n."user", client_message_id, body, ack_json, created_at
     FROM new_receipts n JOIN moved m USING (place)
+    """,
+    "rules": """
+    INSERT INTO rules (conversation_id, rule_id, rule_json, given_at)
+    SELECT m.conversation_id, rule_id, rule_json, given_at
+    FROM new_rules JOIN moved m USING (place)
+    ON CONFLICT (conversation_id, rule_id) DO UPDATE SET
+        rule_json = excluded.rule_json, given_at = excluded.given_at
+    """,
+    "forgotten": """
+    DELETE FROM rules r USING new_forgotten n JOIN moved m USING (place)
+    WHERE r.conversation_id = m.conversation_id AND r.rule_id = n.rule_id
+        AND r.conversation_id = ANY(ARRAY(
+            SELECT conversation_id FROM new_forgotten JOIN asked USING (place)))
     """,
     "ledger": """
     INSERT INTO ledger (at, conversation_id, "user", turn_id, cost_usd)

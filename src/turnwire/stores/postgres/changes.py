@@ -164,7 +164,7 @@ RETURNING "user", octet_length(data)
 _TABLES = (
     *("search", "search_long", "search_progress", "messages", "turns", "inbox_items", "requests"),
     *("receipts", "blob_uses", "partials", "reservations", "connection_sessions", "set_aside"),
-    "session_pieces",
+    *("session_pieces", "rules"),
 )
 
 

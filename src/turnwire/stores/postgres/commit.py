@@ -12,6 +12,8 @@ from turnwire.core.conversation.effects import (
     ChangeAgent,
     EndRequest,
     EndTurn,
+    ForgetRule,
+    KeepRule,
     OpenRequestRow,
     Spend,
 )
@@ -28,6 +30,7 @@ from turnwire.stores.commit_rows import (
     item_row,
     receipt_row,
     request_row,
+    rule_row,
     trace_of,
     turn_begin,
     turn_end,
@@ -70,6 +73,7 @@ class CommitRows:
         self._agent: ChangeAgent | None = None
         self._turns: dict[int, list[Any]] = {}
         self._requests: dict[str, _Request] = {}
+        self._rules: dict[str, Row | None] = {}  # None: the rule was taken back
         for write in commit.writes:
             if isinstance(write, AddEntry):
                 self._add_entry(write, raw_limit)
@@ -81,6 +85,8 @@ class CommitRows:
             self._add("turns", *turn)
         for request in self._requests.values():
             self._add_request(request)
+        for rule_id, row in self._rules.items():
+            self._add(*(("forgotten", rule_id) if row is None else ("rules", *row[1:])))
         if commit.receipt is not None:
             self._add("receipts", *receipt_row(commit.receipt, self._own, commit.at)[1:])
         if commit.settles:
@@ -132,7 +138,15 @@ class CommitRows:
 
     def _add_other(
         self,
-        write: BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent,
+        write: BeginTurn
+        | EndTurn
+        | OpenRequestRow
+        | EndRequest
+        | KeepRule
+        | ForgetRule
+        | Audit
+        | Spend
+        | ChangeAgent,
         commit: Commit,
     ) -> None:
         match write:
@@ -149,6 +163,10 @@ class CommitRows:
                 self._request(request.request_id).open(request)
             case EndRequest(request_id, outcome, by):
                 self._request(request_id).end(outcome, clean(by))
+            case KeepRule(rule):
+                self._rules[clean(rule.rule_id)] = rule_row(self._own, rule)
+            case ForgetRule(rule_id):
+                self._rules[clean(rule_id)] = None
             case Spend(turn_id, cost_usd):
                 self._add("ledger", self.at, self.at[:10], turn_id, cost_usd)
             case Audit(action, by, data):

@@ -38,6 +38,7 @@ __all__ = [
     "find_raw",
     "find_receipt",
     "find_request",
+    "find_rules",
     "find_session_users",
     "find_turns",
     "find_unsettled",
@@ -275,6 +276,23 @@ async def find_inbox_item(
         stored_text(user),
     )
     return None if row is None else inbox_item_of(readable(row))
+
+
+async def find_rules(
+    db: DatabaseConnection, user: str | None, limit: int, offset: int
+) -> list[Any]:
+    """Returns rows of remembered rules, the newest first."""
+    return list(
+        await db.fetch(
+            "SELECT r.conversation_id, r.rule_json, c.title"
+            " FROM rules r JOIN conversations c USING (conversation_id)"
+            ' WHERE $1::text IS NULL OR c."user" = $1'
+            " ORDER BY r.given_at DESC, r.conversation_id, r.rule_id LIMIT $2 OFFSET $3",
+            stored_text(user),
+            limit,
+            offset,
+        )
+    )
 
 
 async def find_audit(

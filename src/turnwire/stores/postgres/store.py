@@ -24,6 +24,7 @@ from turnwire.ports import (
     Connection,
     ConversationRow,
     ForkPlace,
+    GivenRule,
     Hit,
     InboxItem,
     NewConversation,
@@ -39,6 +40,7 @@ from turnwire.ports import (
     Ticket,
     Token,
 )
+from turnwire.redaction.redact import RAW_LIMIT
 from turnwire.stores import records
 from turnwire.stores.address import Address
 from turnwire.stores.commit_rows import audit_row
@@ -68,7 +70,6 @@ from turnwire.stores.postgres.outage import Outage
 from turnwire.stores.postgres.reader import Reader
 from turnwire.stores.postgres.text import readable, stored_text
 from turnwire.stores.query import Query
-from turnwire.stores.redact import RAW_LIMIT
 
 __all__ = ["PostgresStore"]
 
@@ -470,6 +471,13 @@ class PostgresStore:
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         return await self._reader.read(lambda db: queries.find_inbox_item(db, inbox_item_id, user))
+
+    async def rules(
+        self, *, user: str | None = None, limit: int = 100, offset: int = 0
+    ) -> list[GivenRule]:
+        return await self._rows(
+            lambda db: queries.find_rules(db, user, limit, offset), records.rule_of
+        )
 
     async def search(
         self,

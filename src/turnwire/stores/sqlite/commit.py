@@ -14,6 +14,8 @@ from turnwire.core.conversation.effects import (
     ChangeAgent,
     EndRequest,
     EndTurn,
+    ForgetRule,
+    KeepRule,
     OpenRequestRow,
     Spend,
 )
@@ -31,6 +33,7 @@ from turnwire.stores.commit_rows import (
     item_row,
     receipt_row,
     request_row,
+    rule_row,
     trace_of,
     turn_begin,
     turn_end,
@@ -44,7 +47,17 @@ from turnwire.stores.words import indexed, text_of
 
 __all__ = ["ADD_AUDIT", "ADD_BLOB_USE", "ADD_ENTRY", "CommitJob", "opened"]
 
-_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend | ChangeAgent
+_Other: TypeAlias = (
+    BeginTurn
+    | EndTurn
+    | OpenRequestRow
+    | EndRequest
+    | KeepRule
+    | ForgetRule
+    | Audit
+    | Spend
+    | ChangeAgent
+)
 
 # The statement that moves the head also checks the fence, the owner and the entry numbers.
 _MOVE = """
@@ -108,6 +121,10 @@ _CLOSE_ITEM = """
 UPDATE inbox_items SET closed_at = ?
 WHERE conversation_id = ? AND request_id = ? AND closed_at IS NULL
 """
+_KEEP_RULE = """
+INSERT OR REPLACE INTO rules (conversation_id, rule_id, rule_json, given_at) VALUES (?, ?, ?, ?)
+"""
+_FORGET_RULE = "DELETE FROM rules WHERE conversation_id = ? AND rule_id = ?"
 _ADD_RECEIPT = """
 INSERT INTO receipts (conversation_id, user, client_message_id, body, ack_json, created_at)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -236,6 +253,10 @@ class CommitJob(Job[None]):
                     (_END_REQUEST, (outcome, self._at, clean(by), *named)),
                     (_CLOSE_ITEM, (self._at, *named)),
                 ]
+            case KeepRule(rule):
+                return [(_KEEP_RULE, rule_row(self._conversation_id, rule))]
+            case ForgetRule(rule_id):
+                return [(_FORGET_RULE, (self._conversation_id, clean(rule_id)))]
             case Spend(turn_id, cost_usd):
                 own = self._conversation_id
                 return [(_ADD_TO_LEDGER, (self._at, own, own, turn_id, cost_usd))]

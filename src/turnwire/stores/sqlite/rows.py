@@ -19,6 +19,7 @@ from turnwire.stores.records import (
     INBOX_ITEM,
     LAST,
     MOST_READ,
+    RULE,
     TURN,
     conversation_of,
     inbox_item_of,
@@ -39,6 +40,7 @@ __all__ = [
     "find_raw",
     "find_receipt",
     "find_request",
+    "find_rules",
     "find_session_users",
     "find_spent",
     "find_turns",
@@ -271,6 +273,20 @@ def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -
         (clean(inbox_item_id), clean(user)),
     ).fetchone()
     return None if row is None else inbox_item_of(row[:-1])
+
+
+_RULES = packed(
+    RULE,
+    "SELECT r.conversation_id, r.rule_json, c.title, r.given_at, r.rule_id"
+    " FROM rules r JOIN conversations c USING (conversation_id) WHERE ?1 IS NULL OR c.user = ?1"
+    " ORDER BY r.given_at DESC, r.conversation_id, r.rule_id LIMIT ?2 OFFSET ?3",
+    "given_at DESC, conversation_id, rule_id",
+)
+
+
+def find_rules(db: apsw.Connection, user: str | None, limit: int, offset: int) -> Packed:
+    """Returns remembered rules, the newest first; see `rule_of`."""
+    return fetch_packed(db, _RULES, (clean(user), limit, offset))
 
 
 _AUDIT_OF_ONE, _AUDIT_OF_ALL = (

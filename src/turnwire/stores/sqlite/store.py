@@ -22,6 +22,7 @@ from turnwire.ports import (
     ConversationRow,
     Fenced,
     ForkPlace,
+    GivenRule,
     Hit,
     InboxItem,
     NewConversation,
@@ -36,12 +37,12 @@ from turnwire.ports import (
     Ticket,
     Token,
 )
+from turnwire.redaction.redact import RAW_LIMIT
 from turnwire.stores import records
 from turnwire.stores.commit_rows import audit_row
 from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.opening import Opening
 from turnwire.stores.query import Query
-from turnwire.stores.redact import RAW_LIMIT
 from turnwire.stores.sqlite import (
     access,
     changes,
@@ -347,6 +348,13 @@ class SqliteStore:
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         return await self._reader.read(lambda db: rows.find_inbox_item(db, inbox_item_id, user))
+
+    async def rules(
+        self, *, user: str | None = None, limit: int = 100, offset: int = 0
+    ) -> list[GivenRule]:
+        return await self._reader.read_rows(
+            lambda db: rows.find_rules(db, user, limit, offset), records.RULE, records.rule_of
+        )
 
     async def search(
         self,

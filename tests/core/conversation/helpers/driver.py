@@ -45,6 +45,7 @@ class Talk:
         self.timers: dict[str, int] = {}  # those that are set, by name
         self.unsent = False  # whether the turn that starts has not been handed over yet
         self.choosing = False  # whether a choice has not reached the agent yet
+        self.agent = "claude"  # the agent that speaks
         self._entries = EntryStream()
         self._ids = 0
         self._told: list[str] = []
@@ -194,8 +195,12 @@ class Talk:
 
     def decide(self, request_id: str = "p1", decision: Any = "allow", **more: Any) -> e.Ack:
         """A person allows or denies a permission."""
-        given = {"by": "ada", **more}
+        given = {"by": "ada", "agent": self.agent, **more}
         return self._ask(i.Decided(at=self.now, request_id=request_id, decision=decision, **given))
+
+    def forget_rule(self, rule_id: str, **more: Any) -> e.Ack:
+        """A person takes a remembered rule back."""
+        return self._ask(i.ForgotRule(at=self.now, rule_id=rule_id, by="ada", **more))
 
     def stop(self, turn_id: int | None = None, queue: Queue = "hold", by: str = "ada") -> e.Ack:
         """A person stops a turn: the running one, unless another is named."""
@@ -218,6 +223,7 @@ class Talk:
                 last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
                 unsent=self.unsent,
                 choosing=self.choosing,
+                agent=self.agent,
             )
             self.do(said)
         return self

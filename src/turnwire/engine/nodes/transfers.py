@@ -10,10 +10,10 @@ from turnwire.engine.nodes.mailbox import Mailbox
 from turnwire.engine.ownership.owners import has_died
 from turnwire.ports import Clock, ConversationRow, NodeRow, StorageUnavailable, Store
 
-__all__ = ["Handover"]
+__all__ = ["Transfers"]
 
 
-class Handover:
+class Transfers:
     """Finds other nodes that can run a conversation, and tells them to take it."""
 
     def __init__(

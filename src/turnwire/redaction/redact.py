@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from turnwire.stores.secret_patterns import KINDS, REDACTED, Kind
+from turnwire.redaction.secret_patterns import KINDS, REDACTED, Kind
 
 __all__ = ["PREVIEW_LENGTH", "RAW_LIMIT", "may_hold_secrets", "raw_event", "redact_text"]
 

@@ -1,0 +1,1 @@
+"""Redacts secrets in text that is stored or shown."""
