@@ -20,11 +20,11 @@ from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.agents.process import plain_environment
-from turnwire.agents.wire import LineSplitter, Said, read_from_agent, write
+from turnwire.agents.wire import LineSplitter, Prompt, Said, read_from_agent, read_to_agent, write
 from turnwire.core import controls as c
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolUseBlock
-from turnwire.core.content import TextContent
+from turnwire.core.content import LoadedFile, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
@@ -354,6 +354,12 @@ def test_a_large_prompt_arrives_whole() -> None:
             assert (result.usage.input_tokens or 0) > 1_250_000
 
     asyncio.run(run())
+
+
+def test_the_bytes_of_a_file_arrive_in_a_child() -> None:
+    file = LoadedFile("a.pdf", "application/pdf", 2, data="aGk=")
+    read = read_to_agent(write(Prompt([TextContent("hi"), file], "u")))
+    assert read == Prompt([TextContent("hi"), file], "u")
 
 
 def test_a_large_answer_arrives_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,7 +34,7 @@ from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.usage import Usage
 from turnwire.ports import AgentGone, SessionStart
-from turnwire.testing import Prompts, check_agent
+from turnwire.testing import ManualClock, Prompts, check_agent
 
 
 async def waiter(turn: AgentTurn) -> None:
@@ -57,8 +58,11 @@ def agent() -> FunctionAgent:
 
 
 @asynccontextmanager
-async def talking(path: Path) -> AsyncIterator[Talk]:
-    async with SqliteStore.open(path) as store, Engine(store, {"waiter": agent()}) as engine:
+async def talking(
+    path: Path, who: FunctionAgent | None = None, clock: ManualClock | None = None
+) -> AsyncIterator[Talk]:
+    agents = {"waiter": who or agent()}
+    async with SqliteStore.open(path) as store, Engine(store, agents, clock=clock) as engine:
         is_known = await store.conversation("table-1") is not None
         if is_known:
             yield await engine.open("table-1")
@@ -128,6 +132,83 @@ def test_a_function_that_raises_fails_its_turn_and_not_the_next(
     with caplog.at_level(logging.ERROR, "turnwire"):
         asyncio.run(run())
     assert "The function of the agent 'waiter' failed." in caplog.text
+
+
+def test_a_text_that_a_function_returns_is_said(tmp_path: Path) -> None:
+    async def answer(turn: AgentTurn) -> str:
+        await turn.say("Good ")
+        return "evening!"
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", answer)) as talk:
+            assert (await talk.ask("hello")).text == "Good evening!"
+
+    asyncio.run(run())
+
+
+def test_an_exit_fails_the_turn_and_does_not_end_the_server(tmp_path: Path) -> None:
+    async def leave(turn: AgentTurn) -> None:
+        sys.exit(3)
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", leave)) as talk:
+            end = (await talk.ask("hello")).end
+            assert end is not None
+            assert end.error is not None
+            assert end.error.code == "function_failed"
+            assert "sys.exit(3)" in end.error.message
+
+    asyncio.run(run())
+
+
+def test_a_function_that_ignores_its_cancellation_is_left_and_its_turn_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("turnwire.agents.local._PATIENCE", 0.05)
+    cancelled = 0
+
+    async def run() -> None:
+        released = asyncio.Event()
+
+        async def stubborn(turn: AgentTurn) -> None:
+            nonlocal cancelled
+            while not released.is_set():
+                try:
+                    await released.wait()
+                except asyncio.CancelledError:
+                    cancelled += 1
+            await turn.say("Too late.")
+
+        clock, slow = ManualClock(), FunctionAgent("waiter", stubborn)
+        async with asyncio.timeout(60), talking(tmp_path / "talk.db", slow, clock) as talk:
+            sent = await talk.send("hello")
+            assert sent.ack.turn_id is not None
+            await talk.interrupt(sent.ack.turn_id)
+            while (end := (await talk.status()).last_turn) is None:
+                clock.forward(1)
+                await asyncio.sleep(0.01)
+            assert end.interrupted
+            released.set()
+
+    with caplog.at_level(logging.ERROR, "turnwire"):
+        asyncio.run(run())
+    assert cancelled > 0
+    assert "must not suppress CancelledError" in caplog.text
+
+
+def test_an_agent_that_cannot_be_called_says_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r'@agent\("name"\)'):
+        function_agent(waiter)  # type: ignore[arg-type]
+
+    def plain(turn: AgentTurn) -> str:
+        return "text"
+
+    async def run() -> None:
+        wrong = FunctionAgent("waiter", plain)  # type: ignore[arg-type]
+        async with talking(tmp_path / "talk.db", wrong) as talk:
+            assert "write `async def`" in str((await talk.ask("hello")).end)
+
+    asyncio.run(run())
 
 
 def test_an_interrupt_keeps_what_was_said_and_takes_a_question_back(tmp_path: Path) -> None:
@@ -453,11 +534,13 @@ def test_a_tool_call_waits_until_a_person_allows_it(tmp_path: Path) -> None:
             assert [tool.result for tool in reply.tools] == ["removed dust"]
             for words, said in (("soap", "Now: nothing."), ("proudly", "")):
                 asked = await talk.ask(words)
-                await talk.decide(asked.requests[0].request_id, "deny")
+                reason = "It is needed." if words == "soap" else None
+                await talk.decide(asked.requests[0].request_id, "deny", reason=reason)
                 reply = await talk.wait(asked)
                 assert (reply.text, reply.is_error) == (said, False)
                 [tool] = reply.tools
-                assert (tool.is_error, tool.result) == (True, "The call was not allowed.")
+                why = f"The call was denied: {reason}" if reason else "The call was not allowed."
+                assert (tool.is_error, tool.result) == (True, why)
             asked = await talk.ask("more")
             await talk.interrupt(asked.turn_id)
             reply = await talk.wait(asked)
@@ -470,3 +553,32 @@ def test_a_tool_call_waits_until_a_person_allows_it(tmp_path: Path) -> None:
 def test_an_agent_that_asks_for_permissions_keeps_the_promises_of_the_port() -> None:
     report = asyncio.run(check_agent(lambda: cleaner, Prompts(plain="hello", permission="dust")))
     assert "a permission is allowed or denied" in report.kept
+
+
+def test_a_plain_function_runs_only_after_its_permission(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def wipe() -> str:
+        ran.append("wipe")
+        return "wiped"
+
+    async def wiper(turn: AgentTurn) -> AsyncGenerator[str | UseTool, str]:
+        try:
+            yield (yield UseTool("wipe", {}, wipe, needs_permission=True))
+        except Denied as denied:
+            yield f"Not done: {denied.reason}"
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", wiper)) as talk:
+            for decision, said in (("deny", "Not done: not today"), ("allow", "wiped")):
+                asked = await talk.ask("go")
+                assert ran == []
+                reason = "not today" if decision == "deny" else None
+                await talk.decide(asked.requests[0].request_id, decision, reason=reason)  # type: ignore[arg-type]
+                reply = await talk.wait(asked)
+                assert reply.text == said
+                assert reply.end is not None
+                assert reply.end.duration_ms is not None
+
+    asyncio.run(run())
+    assert ran == ["wipe"]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from turnwire import Engine, SqliteStore, Talk
+from turnwire import DemoAgent, Engine, SqliteStore, Talk
 from turnwire.core import events as ev
+from turnwire.core import message as m
 from turnwire.core.blocks import ToolResultBlock
-from turnwire.core.content import FileContent, ImageContent, TextContent
+from turnwire.core.content import FileContent, ImageContent, LoadedFile, TextContent
 from turnwire.core.conversation.state import Reply
-from turnwire.ports import SessionStart
+from turnwire.ports import Agent, SessionStart
 from turnwire.testing import Prompts, check_agent
 from turnwire.testing.agent_listener import Listener
 from turnwire.testing.agent_order import EventOrder
@@ -207,6 +209,25 @@ async def test_the_history_is_rebuilt_from_the_log(tmp_path: Path) -> None:
         assert reply.text == f"7 messages, I said {said}"
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_fork_has_the_history_before_it_and_nothing_later(
+    tmp_path: Path, is_restarted: bool
+) -> None:
+    path = tmp_path / "talk.db"
+    async with talking(path) as talk:
+        await talk.ask("hello")
+        first = (await talk._engine.open("talk")).row.head
+        await talk.ask("history")
+        fork = await talk.fork(first)
+        again = await fork.fork()  # a fork of a fork that has said nothing yet
+        if not is_restarted:
+            assert (await fork.ask("history")).text == "3 messages, I said ['Good evening.']"
+    async with talking(path) as talk:
+        for name in (fork.id, again.id)[not is_restarted :]:
+            told = (await (await talk._engine.open(name)).ask("history")).text
+            assert told == "3 messages, I said ['Good evening.']"
+
+
 async def test_a_question_is_answered_after_a_restart_as_the_result_of_its_call(
     tmp_path: Path,
 ) -> None:
@@ -252,10 +273,66 @@ def test_a_prompt_may_have_pictures_and_files() -> None:
             ImageContent("image/png", "aGk="),
             ImageContent(url="https://example.org/a.png"),
             FileContent("/a.txt"),
+            LoadedFile("report.pdf", "application/pdf", data="aGk="),
         ]
     )
-    assert [type(each) for each in found] == [str, ai.BinaryContent, ai.ImageUrl, str]
+    kinds = [str, ai.BinaryContent, ai.ImageUrl, str, str, ai.BinaryContent]
+    assert [type(each) for each in found] == kinds
+    assert (found[-1].media_type, found[-1].data) == ("application/pdf", b"hi")
 
 
 def test_an_empty_log_is_an_empty_history() -> None:
     assert history_of([]) == []
+
+
+async def test_the_words_of_subagents_are_no_part_of_the_history(tmp_path: Path) -> None:
+    """A model rejects a call that is not directly followed by its result."""
+    seen: list[list[Any]] = []
+
+    async def looks(messages: list[Any], info: AgentInfo) -> AsyncIterator[str]:
+        seen.append(messages)
+        yield "Seen."
+
+    other = PydanticAgent(pydantic_ai.Agent(FunctionModel(stream_function=looks)), name="other")
+    agents: dict[str, Agent] = {"demo": DemoAgent(delay=0), "other": other}
+    async with SqliteStore.open(tmp_path / "log.db") as store, Engine(store, agents) as engine:
+        talk = await engine.create("demo")
+        await talk.ask("use a subagent")
+        await talk.set_agent("other")
+        await talk.ask("What was said?")
+        entries = [each.entry for each in await store.entries(talk.id)]
+    assert any(entry.meta.get("parentToolUseId") for entry in entries)
+    [messages] = seen
+    assert [last_text(messages[:1]), last_text(messages)] == ["use a subagent", "What was said?"]
+    parts = [part for message in messages for part in message.parts]
+    assert len([part for part in parts if isinstance(part, ai.UserPromptPart)]) == 2
+    for message, following in pairwise(messages):
+        calls = [part.tool_call_id for part in message.parts if isinstance(part, ai.ToolCallPart)]
+        returned = [part for part in following.parts if isinstance(part, ai.ToolReturnPart)]
+        assert [part.tool_call_id for part in returned] == calls
+        assert type(message) is not type(following)
+
+
+def test_a_result_that_came_late_is_moved_to_its_call() -> None:
+    def entry(number: int, role: Any, *parts: Any) -> m.Message:
+        return m.Message("talk:1", role, list(parts), f"2026-01-01T12:00:0{number}.000Z")
+
+    def said(text: str) -> m.TextPart:
+        return m.TextPart(m.TextPayload(text))
+
+    found = history_of(
+        [
+            entry(1, "user", said("Go.")),
+            entry(2, "assistant", m.ToolCallPart(m.ToolCallPayload("c", "look", {}))),
+            entry(3, "user", said("Hurry!")),
+            entry(4, "tool", m.ToolResultPart(m.ToolResultPayload("c", False, "grass"))),
+            entry(5, "assistant", said("Grass.")),
+        ]
+    )
+    kinds = [[type(part).__name__ for part in message.parts] for message in found]
+    assert kinds == [
+        ["UserPromptPart"],
+        ["ToolCallPart"],
+        ["ToolReturnPart", "UserPromptPart"],
+        ["TextPart"],
+    ]

@@ -53,6 +53,31 @@ def test_an_unknown_agent_is_named_with_the_known_ones() -> None:
     assert unknown.value.code == "INVALID_PAYLOAD"
 
 
+def test_an_unknown_agent_is_named_with_the_presets_that_are_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(registry.UnknownAgent, match=r"replay\. Not installed: copilot, .*qwen\."):
+        registry.make("gpt")
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "said"),
+    [
+        (
+            "codex",
+            "model",
+            r"no option 'model'\. Did you mean models\? Its options: options, models",
+        ),
+        ("codex", "thinking", r"no option 'thinking'\. Its options: options"),
+        ("gemini", "commands", r"Did you mean command\? Its options: command, env"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_valid_ones(name: str, option: str, said: str) -> None:
+    with pytest.raises(registry.UnknownAgent, match=said):
+        registry.make(name, **{option: 5})
+
+
 @pytest.mark.parametrize("name", ["no.such.module:X", "turnwire.agents.demo:Nothing"])
 def test_an_agent_that_cannot_be_imported_says_why(name: str) -> None:
     with pytest.raises(registry.UnknownAgent, match="cannot be imported"):

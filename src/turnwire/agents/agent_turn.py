@@ -14,6 +14,7 @@ from turnwire.core.blocks import TextBlock, ThinkingBlock, TodoItem, ToolUseBloc
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message, TextPart
 from turnwire.core.questions import ONLY, questions_of
 from turnwire.core.usage import Usage
 
@@ -35,9 +36,20 @@ class _Session(Protocol):
 
     async def let_read(self) -> None: ...
 
+    async def entries(self) -> list[Message]: ...
+
 
 class Denied(Exception):
-    """A person has denied a tool call. If the function does not handle it, its turn ends."""
+    """A person has denied a tool call. If the function does not handle it, its turn ends.
+
+    `reason`: the person's own words, or None.
+    """
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__(
+            f"The call was denied: {reason}" if reason else "The call was not allowed."
+        )
+        self.reason = reason
 
 
 class RunningTool:
@@ -69,8 +81,13 @@ class AgentTurn:
     """
 
     def __init__(
-        self, session: _Session, content: list[Content], answer: str | None = None
+        self,
+        session: _Session,
+        content: list[Content],
+        answer: str | None = None,
+        run: str | None = None,
     ) -> None:
+        """`run`: the run id of the turn, whose own entries are no part of its history."""
         self.content = content
         self.text = "\n".join(part.text for part in content if isinstance(part, TextContent))
         self.answer = answer
@@ -79,10 +96,33 @@ class AgentTurn:
         self.usage: Usage | None = None
         self.cost_usd: float | None = None
         self._session = session
+        self._run = run
         self._message = ""  # the id of the open message
         self._kind: _Kind = "text"  # of its only block
         self._said = ""  # its content so far
         self._waiting: tuple[str, asyncio.Future[str]] | None = None
+        self._reason: str | None = None  # of the last decision
+
+    async def history(self) -> list[tuple[Literal["user", "assistant"], str]]:
+        """Returns what was said before this turn: who spoke, and the text, oldest first.
+
+        It is read from the log, so it is complete after a restart, in a fork, and if other agents
+        spoke before. Tool calls, reasoning and the words of sub-agents are left out. In a turn that
+        continues with an `answer`, the message of the turn is part of it.
+
+        Example:
+
+            messages = [{"role": who, "content": text} for who, text in await turn.history()]
+        """
+        said: list[tuple[Literal["user", "assistant"], str]] = []
+        for entry in await self._session.entries():
+            is_own = self._run is not None and entry.run_id == self._run
+            if is_own or entry.meta.get("parentToolUseId") is not None:
+                continue
+            texts = [part.payload.text for part in entry.parts if isinstance(part, TextPart)]
+            if texts and entry.role in ("user", "assistant"):
+                said.append((entry.role, "\n".join(texts)))
+        return said
 
     async def say(self, piece: str) -> None:
         """Adds a piece to the answer. Clients see it at once."""
@@ -117,7 +157,7 @@ class AgentTurn:
                     *session.whose, call, call, name, given or {}, decision_only=True
                 )
                 if await self._wait_for(asked) != "allow":
-                    raise Denied("The call was not allowed.")
+                    raise Denied(self._reason)
             yield running
         except asyncio.CancelledError:
             session.say_result(call, "The turn was stopped.", is_error=True)
@@ -196,6 +236,7 @@ class AgentTurn:
             return False
         answer = self._waiting[1]
         if reply.kind == "permission" and not answer.done():
+            self._reason = reply.reason
             answer.set_result(reply.decision or "deny")
         elif reply.decision == "deny":
             answer.cancel()  # the question was cancelled, because its turn is stopped

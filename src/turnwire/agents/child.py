@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType, structs
@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType, structs
 from turnwire.agents import wire
 from turnwire.agents.process import GuardedProcess, plain_environment
 from turnwire.agents.registry import make
+from turnwire.background import BackgroundTasks
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
@@ -36,6 +37,7 @@ from turnwire.ports import (
     DescribesItself,
     ForgetsSessions,
     Isolation,
+    ReadsHistory,
     RunsCommands,
     SessionStart,
 )
@@ -116,12 +118,13 @@ class ChildAgent:
             isolation=self._isolation,
             keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
-        session = ChildSession(process)
-        # The guard enforces the lease. The log cannot be read from another process.
+        session = ChildSession(process, start.history)
+        # The guard enforces the lease. The child asks for the log when it needs it.
         own = structs.replace(start, lease=None, pieces=[], history=None)
+        has_history = start.history is not None
         try:
             async with asyncio.timeout(self._start_seconds):
-                await session.begin(wire.Open(self._target, own, self._options))
+                await session.begin(wire.Open(self._target, own, self._options, has_history))
         except BaseException as error:
             await process.end()
             if isinstance(error, TimeoutError):
@@ -134,8 +137,10 @@ class ChildAgent:
 class ChildSession:
     """An agent session in a child process."""
 
-    def __init__(self, process: GuardedProcess) -> None:
+    def __init__(self, process: GuardedProcess, history: ReadsHistory | None) -> None:
         self._process = process
+        self._history = history
+        self._reading = BackgroundTasks()
         self._split = wire.LineSplitter(_LONGEST)
         self._lines: list[wire.FromAgent] = []
         self._name: str | None = None
@@ -161,7 +166,7 @@ class ChildSession:
                 self._name = name
             case wire.Gone() as gone:
                 raise AgentGone(_why(gone))
-            case wire.Said() | wire.Answered():
+            case wire.Said() | wire.Answered() | wire.History():
                 raise AgentGone("The agent sent events before it was opened.")
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
@@ -179,7 +184,7 @@ class ChildSession:
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Begins a turn."""
-        self._tell(wire.Prompt(content, turn_uuid))
+        self._tell(wire.Prompt(_for_child(content), turn_uuid))
         self._in_turn = True
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
@@ -204,7 +209,9 @@ class ChildSession:
 
     async def steer(self, content: list[Content], *, message_id: str) -> bool:
         """Hands a message to the running turn. Returns False if the turn cannot take it."""
-        return bool(await self._ask(lambda number: wire.Steer(number, content, message_id)))
+        return bool(
+            await self._ask(lambda number: wire.Steer(number, _for_child(content), message_id))
+        )
 
     async def has_taken(self, message_id: str) -> bool:
         """Returns whether the session has a message in its own record."""
@@ -229,6 +236,7 @@ class ChildSession:
         """Ends the process and all its descendants. Returns the processes that a signal ended."""
         self._closed = True
         self._leave_unanswered("This session was closed.")
+        self._reading.cancel()
         if self._in_turn:
             return await self._process.end()
         self._process.hang_up()
@@ -263,6 +271,8 @@ class ChildSession:
                     self._name = name or self._name
                 case wire.Answered() as answer:
                     self._answered(answer)
+                case wire.History(number=number):
+                    self._reading.run(self._send_history(number))
                 case wire.Gone() as gone:
                     self._gone = _why(gone)
                     self._leave_unanswered(self._gone)
@@ -285,6 +295,16 @@ class ChildSession:
         else:
             waiting.set_exception(Refused(line.code or "AGENT_ERROR", line.message))
 
+    async def _send_history(self, number: int) -> None:
+        try:
+            found = [] if self._history is None else await self._history()
+            line = wire.Entries(number, found)
+        except Exception as failure:  # the agent decides what it can do without the log
+            _log.exception("an agent asked for the log of its conversation, which cannot be read")
+            line = wire.Entries(number, [], str(failure) or type(failure).__name__)
+        with suppress(AgentGone):
+            self._tell(line)
+
     def _leave_unanswered(self, why: str) -> None:
         for waiting in self._asked.values():
             if not waiting.done():
@@ -305,3 +325,8 @@ def _why(gone: wire.Gone) -> str:
     if gone.traceback is not None:
         _log.error("An agent failed with an exception.\n%s", gone.traceback)
     return gone.message
+
+
+def _for_child(content: list[Content]) -> list[wire.PromptContent]:
+    """Returns the same content: the child reads every file as one that may have its bytes."""
+    return cast("list[wire.PromptContent]", content)

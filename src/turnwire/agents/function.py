@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from inspect import getdoc, isasyncgenfunction
-from typing import Any, TypeAlias, cast
+from inspect import getdoc, isasyncgenfunction, isawaitable
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from turnwire.agents.agent_turn import AgentTurn, Denied, words_of
@@ -19,23 +20,31 @@ from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
 from turnwire.ports import AgentCapabilities, SessionStart
 
 __all__ = ["AgentFunction", "FunctionAgent", "agent"]
 
 _log = logging.getLogger("turnwire")
 
-# Returns when the turn has ended, or yields the pieces of the answer and what to do in between.
+# Returns when the turn has ended, with the rest of the answer or None; or yields the pieces of the
+# answer and what to do in between.
 # A yield of a question or a tool call returns a text; the type of Python's generators has one type
 # for all yields, so it is not checked here.
-AgentFunction: TypeAlias = Callable[[AgentTurn], Awaitable[None] | AsyncGenerator[Yielded, Any]]
+AgentFunction: TypeAlias = Callable[
+    [AgentTurn], Awaitable[str | None] | AsyncGenerator[Yielded, Any]
+]
 
 
-def agent(name: str, *, client_tools: bool = False) -> Callable[[AgentFunction], FunctionAgent]:
+def agent(
+    name: str, *, client_tools: bool = False, images: bool = False, files: Sequence[str] = ()
+) -> Callable[[AgentFunction], FunctionAgent]:
     """Makes an agent of an async function, or of an async generator.
 
     A generator yields text, and `Ask`, `UseTool`, `UseClientTool`, `Think` and `Plan` to do more.
     `client_tools`: the function calls tools of the front end, if that offers some.
+    `images`, `files`: it takes pictures, and files of these types (`application/pdf`, `text/*`,
+    `*/*`). It finds them in `turn.content`, with their bytes in base64 as `data`.
 
     Example:
 
@@ -45,7 +54,11 @@ def agent(name: str, *, client_tools: bool = False) -> Callable[[AgentFunction],
             size = turn.answer or (yield Ask("Which size?", ["small", "large"]))
             yield f"One {size} soup, coming."
     """
-    return lambda function: FunctionAgent(name, function, client_tools=client_tools)
+    if not isinstance(name, str):
+        raise TypeError('An agent has a name: write @agent("name") above the function.')
+    return lambda function: FunctionAgent(
+        name, function, client_tools=client_tools, images=images, files=files
+    )
 
 
 class FunctionAgent:
@@ -59,16 +72,29 @@ class FunctionAgent:
 
         agent = FunctionAgent("waiter", answer)
 
-    An exception ends the turn as failed. An interrupt cancels the function.
+    A text that the function returns is said, too. An exception ends the turn as failed. An
+    interrupt cancels the function.
     """
 
-    def __init__(self, name: str, function: AgentFunction, *, client_tools: bool = False) -> None:
-        """`client_tools`: the function calls tools of the front end, if that offers some."""
+    def __init__(
+        self,
+        name: str,
+        function: AgentFunction,
+        *,
+        client_tools: bool = False,
+        images: bool = False,
+        files: Sequence[str] = (),
+    ) -> None:
+        """Takes the same options as the decorator `agent`."""
         self.name = name
         self.function = function
         self.description = (getdoc(function) or "A Python function.").splitlines()[0]
         self.capabilities = AgentCapabilities(
-            options=[CLIENT_TOOLS] if client_tools else [], questions_survive=True
+            images=images,
+            files=list(files),
+            options=[CLIENT_TOOLS] if client_tools else [],
+            questions_survive=True,
+            takes_recap=False,  # it reads `AgentTurn.history`
         )
 
     def unavailable(self) -> str | None:
@@ -98,12 +124,13 @@ class FunctionSession(LocalSession):
         self.client_tools = client_tools_of(start.options)
         self.whose = (agent.name, session_id, None, None)  # the first four fields of every event
         self._function = agent.function
+        self._history = start.history
         self._turn: AgentTurn | None = None
         self._running: asyncio.Future[None] | None = None
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Calls the function with the message."""
-        self._begin(AgentTurn(self, content))
+        self._begin(AgentTurn(self, content, run=turn_uuid))
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Continues the function, or calls it with the answer if another process has asked."""
@@ -127,9 +154,9 @@ class FunctionSession(LocalSession):
             self.say_result(reply.request_id, words_of(reply.answer))
         self._turn = turn
         self._running = asyncio.ensure_future(_run(self._function, turn))
-        self._start(self._end(turn, self._running))
+        self._start(self._end(turn, self._running, time.monotonic()))
 
-    async def _end(self, turn: AgentTurn, running: asyncio.Future[None]) -> None:
+    async def _end(self, turn: AgentTurn, running: asyncio.Future[None], begun: float) -> None:
         """Waits for the function, then ends the turn accordingly."""
         ended: NormalizedStreamEvent = ev.TurnCompleted(*self.whose, "end_turn")
         try:
@@ -152,6 +179,7 @@ class FunctionSession(LocalSession):
             *self.whose,
             "error" if failed else "success",
             failed,
+            duration_ms=round((time.monotonic() - begun) * 1000),
             cost_usd=turn.cost_usd,
             usage=turn.usage,
         )
@@ -172,13 +200,28 @@ class FunctionSession(LocalSession):
         """Waits while too many events are unread."""
         await self._let_read()
 
+    async def entries(self) -> list[Message]:
+        """Returns the log of the conversation."""
+        return [] if self._history is None else await self._history()
+
 
 async def _run(function: AgentFunction, turn: AgentTurn) -> None:
     """Calls the function, and carries out what it yields."""
-    if not isasyncgenfunction(function):
-        await cast("Awaitable[None]", function(turn))
-        return
-    async with aclosing(function(turn)) as values:
+    try:
+        if isasyncgenfunction(function):
+            await _carry_out_all(function(turn), turn)
+            return
+        called = function(turn)
+        if not isawaitable(called):
+            raise TypeError("The function is not async: write `async def`.")
+        if said := await called:
+            await turn.say(said)
+    except SystemExit as error:  # it would end the whole server
+        raise RuntimeError(f"It has called sys.exit({error.code!r}): return instead.") from error
+
+
+async def _carry_out_all(values: AsyncGenerator[Yielded, Any], turn: AgentTurn) -> None:
+    async with aclosing(values):
         with suppress(StopAsyncIteration):
             value = await anext(values)
             while True:

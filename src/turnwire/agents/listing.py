@@ -46,6 +46,7 @@ def _control(name: str) -> _Has:
 
 _ABILITIES: list[tuple[str, str, _Has]] = [
     ("images", "sees pictures", lambda able: able.images),
+    ("files", "reads files", lambda able: able.reads_files or bool(able.files)),
     ("models", "changes its model", _command("session.set_model")),
     ("permission_modes", "changes its permission mode", _command("session.set_permission_mode")),
     (
@@ -55,6 +56,16 @@ _ABILITIES: list[tuple[str, str, _Has]] = [
     ),
     ("steers", "takes messages into a running turn", lambda able: able.steers),
     ("forks", "forks with its own memory", lambda able: able.forks),
+    (
+        "forks_from_log",
+        "forks with the log as its memory",
+        lambda able: not (able.forks or able.takes_recap),
+    ),
+    (
+        "told_in_forks",
+        "is told in a fork what was said before",
+        lambda able: able.takes_recap and not able.forks,
+    ),
     ("rewind", "rewinds files", _command("user.rewind")),
     ("commands", "has slash commands", _control("commands")),
     ("context_usage", "shows how full its context is", _control("context_usage")),

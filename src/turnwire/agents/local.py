@@ -20,6 +20,7 @@ from turnwire.ports import AgentGone
 __all__ = ["LocalSession"]
 
 _log = logging.getLogger("turnwire")
+_PATIENCE = 5.0  # seconds that a cancelled task may take to end
 _MOST = 512  # unread events before backpressure stops the agent
 
 
@@ -63,7 +64,13 @@ class LocalSession:
         self._closed = True
         self._ready.set()
         if tasks := self._tasks.cancel():
-            await asyncio.wait(tasks)
+            _, left = await asyncio.wait(tasks, timeout=_PATIENCE)
+            if left:
+                _log.error(
+                    "%d tasks of an agent do not end when they are cancelled. They are left running,"
+                    " and what they emit is dropped: an agent must not suppress CancelledError.",
+                    len(left),
+                )
         return []
 
     async def choose(

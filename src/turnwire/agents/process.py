@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -22,12 +23,14 @@ from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentGone, Isolation, Lease
+from turnwire.redaction.redact import redact_text
 
 __all__ = ["GUARD", "GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _log = logging.getLogger("turnwire")
 _MOST = 1 << 20  # bytes of unread output before backpressure stops the command
 _LAST = 4096  # bytes kept from the end of its standard error
+_LAST_LINES = 20  # of these, for a message
 _STANDSTILL = 10.0  # seconds without a heartbeat of the server before its agents are ended
 _SOON = 0.05  # minimum seconds between two heartbeats to the guard
 _TOKEN = "TURNWIRE_AGENT_TOKEN"  # environment variable that the command's children inherit
@@ -350,8 +353,15 @@ class GuardedProcess:
 
     @property
     def last_words(self) -> str:
-        """Returns the end of what the command wrote to its standard error."""
-        return bytes(self._life.last).decode(errors="replace").strip()
+        """Returns the last lines of the command's standard error, for people.
+
+        Secrets are redacted, and control characters are shown as `\\x1b` and the like.
+        """
+        said = bytes(self._life.last).decode(errors="replace")
+        if len(self._life.last) == _LAST:  # a secret that is cut would not be recognized
+            said = re.sub(r"^.*?\s", "", said, count=1, flags=re.DOTALL)
+        lines = [line.rstrip() for line in redact_text(said).splitlines() if line.strip()]
+        return "\n".join(map(_visible, lines[-_LAST_LINES:])).strip()
 
     def how_it_ended(self) -> str:
         """Returns a message for people that says how the command ended."""
@@ -435,6 +445,11 @@ class GuardedProcess:
                     self._ended.append(EndedProcess(each["pid"], each["name"], left=True))
             case _:
                 pass
+
+
+def _visible(line: str) -> str:
+    shown = (c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line)
+    return "".join(shown)
 
 
 def _flags(limits: Limits) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -58,7 +60,9 @@ def make(name: str, **options: Any) -> Agent:
     if where is None and (name in _ACP or "command" in options):
         where, options = _ACP_AGENT, {"name": name, **options}
     if where is None:
-        raise UnknownAgent(f"There is no agent {name!r}; there is: {', '.join(names())}.")
+        absent = missing_programs()
+        more = f" Not installed: {', '.join(absent)}." if absent else ""
+        raise UnknownAgent(f"There is no agent {name!r}; there is: {', '.join(names())}.{more}")
     module, _, attribute = where.partition(":")
     try:
         maker = getattr(import_module(module), attribute)
@@ -67,6 +71,7 @@ def make(name: str, **options: Any) -> Agent:
         step = step if ":" in name else ""
         said = f"The agent {name!r} cannot be imported: {error}. {step}"
         raise UnknownAgent(said.rstrip()) from error
+    _check_names(name, maker, options)
     try:
         agent: Agent = maker if _is_made(maker, options) else maker(**options)
     except (TypeError, ValueError) as error:
@@ -74,6 +79,26 @@ def make(name: str, **options: Any) -> Agent:
     if not hasattr(agent, "capabilities"):
         raise UnknownAgent(f"{name!r} is no agent. Name a class that implements the agent port.")
     return agent
+
+
+def _check_names(name: str, maker: Any, options: Mapping[str, Any]) -> None:
+    """Raises UnknownAgent if an agent has no option of a given name."""
+    if not options or not callable(maker):
+        return
+    try:
+        known = inspect.signature(maker).parameters
+    except (TypeError, ValueError):  # written in C
+        return
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return
+    there = [each for each in known if each != "name"]
+    for option in options:
+        if option not in known:
+            near = difflib.get_close_matches(option, there, 1)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            listed = ", ".join(there) or "none"
+            said = f"The agent {name!r} has no option {option!r}. {hint}Its options: {listed}."
+            raise UnknownAgent(said)
 
 
 def _is_made(found: Any, options: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ class ReplayAgent:
 
     name = "replay"
     description = "Plays a recorded conversation of Claude Code."
-    capabilities = AgentCapabilities(questions_survive=True, takes_recap=False)
+    capabilities = AgentCapabilities(questions_survive=True, forks=True, takes_recap=False)
 
     def __init__(
         self,
@@ -57,14 +57,15 @@ class ReplayAgent:
         return None
 
     async def open(self, start: SessionStart) -> AgentSession:
-        """Reads the recording. A resumed session continues with the next turn."""
+        """Reads the recording. A resumed session or a fork continues with the next turn."""
         try:
             turns = await asyncio.to_thread(turns_of, self._path)
         except OSError as error:
             reason = error.strerror or str(error)
             raise AgentGone(f"The recording {self._path.name} cannot be read: {reason}.") from error
         played = (start.native_session_id or "").removeprefix(_NAME)
-        number = int(played) if played.isdigit() else 0
+        forked = 0 if start.fork is None else start.fork.turns
+        number = int(played) if played.isdigit() else forked
         return ReplaySession(turns, number, self._speed, self._longest_pause)
 
 

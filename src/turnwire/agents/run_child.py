@@ -7,12 +7,16 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from itertools import count
+
+from msgspec import structs
 
 from turnwire.agents import wire
 from turnwire.agents.confine import close_to_others
 from turnwire.agents.registry import make
 from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
+from turnwire.core.message import Message
 from turnwire.errors import TurnwireError
 from turnwire.ports import AgentGone, AgentSession, SteersTurns
 
@@ -29,6 +33,35 @@ class _Output:
     async def write(self, line: wire.FromAgent) -> None:
         self._transport.write(wire.write(line))
         await self._flow.free.wait()
+
+
+class _Log:
+    """Reads the log of the conversation, which the server has."""
+
+    def __init__(self, output: _Output) -> None:
+        self._output = output
+        self._numbers = count(1)
+        self._asked: dict[int, asyncio.Future[list[Message]]] = {}
+
+    async def read(self) -> list[Message]:
+        """Returns all entries. Raises AgentGone if the server cannot read them."""
+        number = next(self._numbers)
+        self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._output.write(wire.History(number))
+            return await self._asked[number]
+        finally:
+            del self._asked[number]
+
+    def take(self, line: wire.Entries) -> None:
+        """Hands the entries to the reader that has asked for them, if it still waits."""
+        waiting = self._asked.get(line.number)
+        if waiting is None or waiting.done():
+            return
+        if line.failed is None:
+            waiting.set_result(line.entries)
+        else:
+            waiting.set_exception(AgentGone(f"The log cannot be read: {line.failed}"))
 
 
 class _Flow(asyncio.BaseProtocol):
@@ -52,10 +85,14 @@ async def _run(commands: asyncio.StreamReader, output: _Output) -> None:
     opening = wire.read_to_agent(await commands.readline())
     assert isinstance(opening, wire.Open)
     agent = make(opening.agent, **opening.options)
-    session = await agent.open(opening.start)
+    log = _Log(output)
+    start = (
+        structs.replace(opening.start, history=log.read) if opening.has_history else opening.start
+    )
+    session = await agent.open(start)
     await output.write(wire.Opened(session.native_session_id))
     speaking = asyncio.create_task(_speak(session, output))
-    obeying = asyncio.create_task(_obey(session, commands, output))
+    obeying = asyncio.create_task(_obey(session, commands, output, log))
     done, _ = await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         task.result()  # raises its error now, because `close` of a broken session may hang
@@ -72,13 +109,15 @@ async def _speak(session: AgentSession, output: _Output) -> None:
         await output.write(wire.Said(batch, session.native_session_id))
 
 
-async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _Output) -> None:
+async def _obey(
+    session: AgentSession, commands: asyncio.StreamReader, output: _Output, log: _Log
+) -> None:
     """Executes the server's commands until the server closes the input."""
     asking = BackgroundTasks()  # so that no other command waits for a control
     while line := await commands.readline():
         match wire.read_to_agent(line):
             case wire.Prompt(content=content, turn_uuid=turn_uuid):
-                await session.prompt(content, turn_uuid=turn_uuid)
+                await session.prompt([*content], turn_uuid=turn_uuid)
             case wire.Steer() | wire.HasTaken() as asked:
                 asking.run(_answer(session, asked, output))
             case wire.Deliver(replies=replies, resumed=resumed):
@@ -89,6 +128,8 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _
                 asking.run(_control(session, asked, output))
             case wire.Interrupt():
                 await session.interrupt()
+            case wire.Entries() as entries:
+                log.take(entries)
             case wire.Open():
                 raise AgentGone("The agent is open already.")
 
@@ -99,7 +140,7 @@ async def _answer(session: object, asked: wire.Steer | wire.HasTaken, output: _O
         if not isinstance(session, SteersTurns):
             pass
         elif isinstance(asked, wire.Steer):
-            yes = await session.steer(asked.content, message_id=asked.message_id)
+            yes = await session.steer([*asked.content], message_id=asked.message_id)
         else:
             yes = await session.has_taken(asked.message_id)
     await output.write(wire.Answered(asked.number, yes=yes))

@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from turnwire.core.content import Content
+from turnwire.core.content import ImageContent, LoadedFile, OtherContent, TextContent
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
 from turnwire.core.text import encode_clean
 from turnwire.ports import AgentGone, SessionStart
 
@@ -24,14 +25,17 @@ __all__ = [
     "Ask",
     "Choose",
     "Deliver",
+    "Entries",
     "FromAgent",
     "Gone",
     "HasTaken",
+    "History",
     "Interrupt",
     "LineSplitter",
     "Open",
     "Opened",
     "Prompt",
+    "PromptContent",
     "Said",
     "Steer",
     "ToAgent",
@@ -41,6 +45,10 @@ __all__ = [
     "runs_as_child",
     "write",
 ]
+
+
+# The content of a prompt: its files may have their bytes.
+PromptContent: TypeAlias = TextContent | ImageContent | LoadedFile | OtherContent
 
 
 class _Line(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str.lower):
@@ -56,12 +64,13 @@ class Open(_Line, frozen=True):
     agent: str  # a name of the registry, or `module:attribute`
     start: SessionStart
     options: dict[str, Any] = {}  # arguments of the agent's constructor
+    has_history: bool = False  # the agent may ask for the log with `History`
 
 
 class Prompt(_Line, frozen=True):
     """Begins a turn."""
 
-    content: list[Content]
+    content: list[PromptContent]
     turn_uuid: str
 
 
@@ -69,7 +78,7 @@ class Steer(_Line, frozen=True):
     """Hands a message to the running turn. `Answered` says whether the turn can take it."""
 
     number: int
-    content: list[Content]
+    content: list[PromptContent]
     message_id: str
 
 
@@ -106,7 +115,15 @@ class Interrupt(_Line, frozen=True):
     """Stops the turn."""
 
 
-ToAgent: TypeAlias = Open | Prompt | Steer | HasTaken | Deliver | Choose | Ask | Interrupt
+class Entries(_Line, frozen=True):
+    """The log of the conversation, as `History` has asked for it."""
+
+    number: int
+    entries: list[Message]
+    failed: str | None = None  # why the log could not be read
+
+
+ToAgent: TypeAlias = Open | Prompt | Steer | HasTaken | Deliver | Choose | Ask | Interrupt | Entries
 
 
 # --- from the agent -----------------------------------------------------------------------------
@@ -135,6 +152,12 @@ class Answered(_Line, frozen=True):
     yes: bool | None = None  # of Steer and HasTaken
 
 
+class History(_Line, frozen=True):
+    """Asks for the log of the conversation. `Entries` is the answer."""
+
+    number: int
+
+
 class Gone(_Line, frozen=True):
     """The session could not be opened or cannot continue; the last line from the agent."""
 
@@ -142,7 +165,7 @@ class Gone(_Line, frozen=True):
     traceback: str | None = None  # set if the cause is a defect of the agent; goes to the log
 
 
-FromAgent: TypeAlias = Opened | Said | Answered | Gone
+FromAgent: TypeAlias = Opened | Said | Answered | History | Gone
 
 _encode = msgspec.json.Encoder().encode
 _to_agent: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from inspect import iscoroutine
 from typing import Any, TypeAlias
 
@@ -28,9 +28,10 @@ class Ask(Struct, frozen=True):
 class UseTool(Struct, frozen=True):
     """Shows a tool call with its input, then its result. The yield returns the result.
 
-    `result` is a text, or an awaitable that runs while the call is shown. Its exception becomes the
-    result, marked as an error, and is raised at the yield. With `needs_permission` a person has to
-    allow the call first; if they deny it, Denied is raised at the yield.
+    `result` is a text, or an awaitable or a function without arguments, which runs while the call is
+    shown. Its exception becomes the result, marked as an error, and is raised at the yield. With
+    `needs_permission` a person has to allow the call first; if they deny it, Denied is raised at the
+    yield. A plain function that is called here has run before: name it instead, or use `lambda`.
 
     Example:
 
@@ -39,7 +40,7 @@ class UseTool(Struct, frozen=True):
 
     name: str
     input: Any = None
-    result: str | Awaitable[str] = ""
+    result: str | Awaitable[str] | Callable[[], str | Awaitable[str]] = ""
     needs_permission: bool = False
 
 
@@ -101,7 +102,8 @@ async def _use(turn: AgentTurn, use: UseTool) -> str:
     result = use.result
     try:
         async with turn.tool(use.name, use.input, needs_permission=use.needs_permission) as call:
-            call.result = result if isinstance(result, str) else await result
+            given = result() if callable(result) else result
+            call.result = given if isinstance(given, str) else await given
     finally:
         if iscoroutine(result):
             result.close()  # it may not have begun: Python would warn about it

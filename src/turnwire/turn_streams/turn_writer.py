@@ -18,6 +18,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.reply import ReplyReader
 from turnwire.turn_streams.growing_blocks import GrowingBlocks
+from turnwire.turn_streams.place import log_mark
 
 __all__ = ["Handlers", "TurnWriter"]
 
@@ -37,15 +38,21 @@ class TurnWriter(ABC, Generic[Event]):
         self.is_over = False
         self.after = after
         self.last = 0  # the number of the newest entry of the turn
+        self.conversation_id = ""
         self.blocks = GrowingBlocks()
         self._reader = reader
         self._is_begun = False
+        self._log = ""  # the mark of the log in ids of events
         self._handlers = self.handlers()
 
     @property
     def turn_id(self) -> int | None:
         """The turn; None while its message is queued."""
         return self._reader.turn_id
+
+    def event_id(self, number: int) -> str:
+        """Returns the id of the last event of an entry; see `place.py`."""
+        return f"{number}{self._log}"
 
     # --- what a protocol defines ------------------------------------------------------------------
 
@@ -85,7 +92,10 @@ class TurnWriter(ABC, Generic[Event]):
         """
         if self.is_over or isinstance(frame, f.UnknownFrame):
             return []
+        self.conversation_id = frame.conversation_id or self.conversation_id
         reply = self._reader.feed(frame)
+        if isinstance(frame, f.SessionConnected | f.SessionResumed):
+            self._log = log_mark(frame.payload.epoch, frame.conversation_id)
         if isinstance(frame, f.MessageReplay):
             inner = frame.payload.event
             if isinstance(inner, f.UnknownFrame):

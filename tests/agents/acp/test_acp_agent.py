@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.agents.acp.helpers.sessions import opened, scripted
+from tests.agents.acp.helpers.sessions import Talk, opened, scripted
 from turnwire.agents.acp import PRESETS, AcpAgent
 from turnwire.agents.registry import UnknownAgent, chosen, make
 from turnwire.core import events as ev
@@ -122,6 +123,19 @@ async def test_a_session_that_cannot_be_resumed_begins_anew_and_says_so(
         assert news[0].subtype == "session_not_resumed"
 
 
+async def test_a_session_of_a_sub_agent_does_not_take_the_conversation_over(tmp_path: Path) -> None:
+    async with opened(scripted(tmp_path)) as talk:
+        name = talk.session.native_session_id
+        assert await talk.turn("delegate") == "Done."
+        assert talk.session.native_session_id == name
+        used = await talk.session.control(ContextUsage())
+        assert isinstance(used, ContextUsed)
+        assert used.total_tokens == 0
+        await talk.session.choose(model=None, permission_mode="code")
+        assert await talk.turn("again") == "Done."
+    assert json.loads((tmp_path / "sessions.json").read_text()) == {name: ["delegate", "again"]}
+
+
 async def test_a_missing_login_is_an_error_that_says_how_to_log_in(tmp_path: Path) -> None:
     agent = scripted(tmp_path, env={"SCRIPTED_LOGIN": "1"})
     with pytest.raises(AgentGone, match=r"needs a login.*Log in \(Run `scripted login`\)"):
@@ -129,6 +143,23 @@ async def test_a_missing_login_is_an_error_that_says_how_to_log_in(tmp_path: Pat
     able = scripted(tmp_path, env={"SCRIPTED_LOGIN": "1"}, auth_method="login")
     async with opened(able) as talk:
         assert await talk.turn("hello") == "Done."
+
+
+@pytest.mark.parametrize("version", ["2", '"2025-06-18"'])
+async def test_another_version_of_the_protocol_is_refused_with_both_versions(
+    tmp_path: Path, version: str
+) -> None:
+    agent = scripted(tmp_path, env={"SCRIPTED_VERSION": version})
+    with pytest.raises(AgentGone, match=r"speaks version '?2.* speaks version 1\. Install"):
+        await agent.open(SessionStart("talk"))
+    async with opened(scripted(tmp_path, env={"SCRIPTED_VERSION": "null"})) as talk:
+        assert await talk.turn("hello") == "Done."
+
+
+async def test_a_session_without_an_id_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    agent = scripted(tmp_path, env={"SCRIPTED_WITHOUT": "id"})
+    with pytest.raises(AgentGone, match=r"session/new has no sessionId\. Update the agent"):
+        await agent.open(SessionStart("talk"))
 
 
 async def test_the_number_of_sessions_is_limited(tmp_path: Path) -> None:
@@ -224,6 +255,65 @@ async def test_a_file_is_not_written_when_a_person_denies_it(tmp_path: Path) -> 
         assert not (tmp_path / "out.txt").exists()
 
 
+async def answered(talk: Talk, text: str) -> list[str]:
+    """Runs a turn in which everything is allowed. Returns the tools that a person was asked for."""
+    before, asked = talk.order.turns_ended, list[str]()
+    await talk.say(text)
+    while True:
+        known = [each for each in talk.events if isinstance(each, ev.PermissionRequested)]
+        for request in known[len(asked) :]:
+            asked.append(request.tool_name)
+            reply = Reply(request.request_id, "permission", decision="allow")
+            await talk.session.deliver([reply], resumed=False)
+        if talk.order.turns_ended > before:
+            return asked
+        count = len(talk.events)
+        await talk.until(lambda: len(talk.events) > count, "more events")  # noqa: B023
+
+
+async def test_the_permission_of_one_call_allows_no_other_write_and_no_command(
+    tmp_path: Path,
+) -> None:
+    async with opened(scripted(tmp_path)) as talk:
+        assert await answered(talk, "borrow") == ["Look", "write_text_file", "terminal"]
+
+
+async def test_an_edit_that_a_person_has_allowed_is_written_once_and_by_its_own_call(
+    tmp_path: Path,
+) -> None:
+    async with opened(scripted(tmp_path)) as talk:
+        # The first write is that of its call. The call of the others has ended before them.
+        tools = ["edit", "edit", "write_text_file", "write_text_file"]
+        assert await answered(talk, "revise") == tools
+
+
+async def test_a_command_that_a_person_has_allowed_runs_once(tmp_path: Path) -> None:
+    async with opened(scripted(tmp_path)) as talk:
+        assert await answered(talk, "outright") == ["execute", "terminal", "terminal"]
+        assert (tmp_path / "b.txt").exists()
+
+
+async def test_always_allows_the_same_command_again_and_no_other_one(tmp_path: Path) -> None:
+    async with opened(scripted(tmp_path)) as talk:
+        await talk.say("outright")
+        asked = await talk.asked()
+        await talk.decide("allow", remember=asked.suggestions)
+        requests: list[ev.PermissionRequested] = []
+
+        def second() -> bool:
+            found = (each for each in talk.events if isinstance(each, ev.PermissionRequested))
+            requests[:] = [each for each in found if each.request_id != asked.request_id]
+            return bool(requests)
+
+        await talk.until(second, "the question about another command")
+        assert requests[0].input["command"] == "touch b.txt"
+        deny = Reply(requests[0].request_id, "permission", decision="deny")
+        await talk.session.deliver([deny], resumed=False)
+        await talk.turn_ends(1)
+        assert (tmp_path / "a.txt").exists()
+        assert not (tmp_path / "b.txt").exists()
+
+
 async def test_a_command_runs_in_a_terminal_and_its_output_is_the_result(tmp_path: Path) -> None:
     async with opened(scripted(tmp_path)) as talk:
         await talk.say("terminal")
@@ -303,6 +393,16 @@ def test_presets_are_made_by_name_and_other_names_need_a_command() -> None:
         AcpAgent("mine")
     with pytest.raises(UnknownAgent):
         make("mine")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [([1, 2], "have to be texts"), (["", ""], "has no program")]
+)
+def test_a_command_that_cannot_be_run_is_refused(command: list[Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        AcpAgent("mine", command)
+    with pytest.raises(ValueError, match="models is the text 'm'"):
+        AcpAgent("mine", ["sh"], models="m")
 
 
 def test_keys_that_commands_can_read_are_said() -> None:

@@ -9,10 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.agents.acp.helpers.doomed_opencode import FORK
 from tests.agents.acp.helpers.real_opencode import OpencodeStage, kill_opencode, stage
 from tests.agents.claude.helpers.killable_server import until_abandoned
-from tests.agents.claude.helpers.real_claude import stop, until_it_runs
+from tests.agents.claude.helpers.real_claude import TALK, stop, until_it_runs
 from tests.agents.helpers.processes import wait_until_gone
+from tests.engine.helpers.watcher import Watcher
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
 from turnwire.stores.sqlite import SqliteStore
@@ -52,6 +54,21 @@ async def test_a_file_is_written_and_a_permission_is_given_for_ever(
         assert not end.is_error
         assert len(it.seen.of(f.AssistantPermissionRequest)) == 1
         assert [result.is_error for result in it.results.values()] == [False] * 3
+
+
+async def test_a_write_that_needs_a_permission_is_asked_for_once(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "work" / "hello.txt"
+    write = ToolUse("write", {"filePath": str(path), "content": "hello\n"}, id="call_w")
+    asks = {"OPENCODE_PERMISSION": json.dumps({"edit": "ask"})}
+    async with stage(program, home, tmp_path, Say([write]), "Done.", env=asks) as it:
+        await it.talk.send("go")
+        await it.talk.decide((await it.wants()).request_id, "allow")
+        assert not (await it.ends()).is_error
+        assert await asyncio.to_thread(path.read_text) == "hello\n"
+        assert len(it.seen.of(f.AssistantPermissionRequest)) == 1
+        assert [result.is_error for result in it.results.values()] == [False]
 
 
 async def test_a_stop_ends_a_sleep_and_the_next_turn_works(
@@ -148,10 +165,61 @@ async def test_opencode_is_killed_in_a_text_and_its_session_goes_on(
         assert "First." in json.dumps(it.api.requests[-1].messages)
 
 
+def known(request: Request, *words: str) -> list[str]:
+    """Returns which of the words the model was told."""
+    told = json.dumps(request.messages)
+    return [word for word in words if word in told]
+
+
+def last_turn(api: ModelApi) -> Request:
+    """Returns the last request of a turn. Requests for a title have no tools."""
+    return [request for request in api.requests if request.body.get("tools")][-1]
+
+
+async def test_a_fork_knows_what_was_said_before_it_and_nothing_later(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    replies = ["Kestrel.", "Heron.", "In the fork.", "In the second fork.", "In the first."]
+    async with stage(program, home, tmp_path, *replies) as it:
+        first = (await it.says("remember kestrel")).after_sequence
+        await it.says("remember heron")
+        fork = await it.talk.fork(first)
+        assert (await fork.ask("which word? wren")).text == "In the fork."
+        birds = ("kestrel", "Kestrel.", "heron", "Heron.", "wren")
+        assert known(last_turn(it.api), *birds) == ["kestrel", "Kestrel.", "wren"]
+        again = await fork.fork()
+        assert (await again.ask("and now? rook")).text == "In the second fork."
+        told = known(last_turn(it.api), *birds, "In the fork.", "rook")
+        assert told == ["kestrel", "Kestrel.", "wren", "In the fork.", "rook"]
+        await it.says("go on")
+        assert known(last_turn(it.api), *birds, "rook") == list(birds[:4])
+
+
+async def test_opencode_is_killed_in_the_first_turn_of_a_fork_and_the_next_turn_knows_the_rest(
+    program: Path, home: Path, tmp_path: Path
+) -> None:
+    cut = Say([Text("Once upon a time", cuts=2, hold="cut")])
+    async with stage(program, home, tmp_path, "Kestrel.", "Heron.", cut, "Last.") as it:
+        first = (await it.says("remember kestrel")).after_sequence
+        await it.says("remember heron")
+        fork = await it.talk.fork(first)
+        async with Watcher(fork) as seen:
+            seen.patience = 180.0
+            await fork.send("which word?")
+            await seen.until(
+                f.AssistantChunk, lambda frame: frame.payload.partial and bool(frame.payload.text)
+            )
+            kill_opencode()
+            assert (await seen.until(f.AssistantComplete)).payload.is_error
+            it.api.release("cut")
+        assert (await fork.ask("again: which word?")).text == "Last."
+        assert known(last_turn(it.api), "remember kestrel", "heron") == ["remember kestrel"]
+
+
 async def test_a_killed_server_leaves_no_process_and_the_session_goes_on(
     program: Path, home: Path, tmp_path: Path
 ) -> None:
-    async with ModelApi("Apple.", "It was apple.") as api:
+    async with ModelApi("Apple.", "It was apple.", "In the fork, too.") as api:
         it = OpencodeStage(program, home, tmp_path, api)
         module = "tests.agents.acp.helpers.doomed_opencode"
         places = map(str, (program, home, tmp_path))
@@ -162,7 +230,7 @@ async def test_a_killed_server_leaves_no_process_and_the_session_goes_on(
         )
         assert server.stdout is not None
         async with asyncio.timeout(200):
-            while (await server.stdout.readline()).strip() != b"assistant.complete":
+            while (await server.stdout.readline()).strip() != b"forked":
                 pass
         below = [each.pid for each in descendants_of(server.pid, running())]
         assert below
@@ -170,9 +238,13 @@ async def test_a_killed_server_leaves_no_process_and_the_session_goes_on(
         await server.wait()
         assert not await asyncio.to_thread(wait_until_gone, below), "no process is left"
         store = await SqliteStore.open(tmp_path / "turnwire.db")
-        await until_abandoned(store)
+        await until_abandoned(store, TALK)
         await store.close()
         await it.start_again()
         assert not (await it.says("which word?")).is_error
-        assert "remember the word apple" in json.dumps(api.requests[-1].messages)
+        assert known(last_turn(api), "remember the word apple") == ["remember the word apple"]
+        fork = await it.engine.open(FORK)
+        assert (await fork.ask("which word, in the fork?")).text == "In the fork, too."
+        words = ("remember the word apple", "It was apple.", "which word, in the fork?")
+        assert known(last_turn(api), *words) == [words[0], words[2]]
         await it.stop()

@@ -14,9 +14,9 @@ from msgspec import Raw, structs
 
 from turnwire.agents.claude.sessions.mirror import Lines, Mirror, backups_in, is_needed, trimmed
 from turnwire.agents.claude.sessions.restore import begin_mirror, restore_session, unpack
-from turnwire.agents.claude.sessions.safe_files import read_below, write_below
 from turnwire.dialects.claude.messages import TranscriptMirror
 from turnwire.ports import AgentGone, SessionPiece
+from turnwire.safe_files import read_below, write_below
 
 SESSION = "a21ec408-75ab-4bfb-81c9-e531543bbe75"
 OTHER = "b21ec408-75ab-4bfb-81c9-e531543bbe75"

@@ -31,6 +31,7 @@ from turnwire.core.content import (
     Content,
     FileContent,
     ImageContent,
+    LoadedFile,
     OtherContent,
     TextContent,
 )
@@ -114,25 +115,25 @@ def call(method: str, **params: Any) -> dict[str, Any]:
 
 
 def test_the_server_with_the_question_tool_lists_it() -> None:
-    about = question_tools.answer_call(call("initialize", protocolVersion="2030-01-01"), {})
+    about = question_tools.answer_call(call("initialize", protocolVersion="2030-01-01"), {}, [])
     assert about["result"]["protocolVersion"] == "2030-01-01"
-    [tool] = question_tools.answer_call(call("tools/list"), {})["result"]["tools"]
+    [tool] = question_tools.answer_call(call("tools/list"), {}, [])["result"]["tools"]
     assert tool["name"] == "request_input"
-    assert question_tools.answer_call(call("ping"), {})["result"] == {}
+    assert question_tools.answer_call(call("ping"), {}, [])["result"] == {}
     assert "There is no resources/list" in str(
-        question_tools.answer_call(call("resources/list"), {})
+        question_tools.answer_call(call("resources/list"), {}, [])
     )
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert question_tools.answer_call(initialized, {}) == {"jsonrpc": "2.0", "result": {}}
-    assert question_tools.answer_call("nonsense", {}) == {"jsonrpc": "2.0", "result": {}}
+    assert question_tools.answer_call(initialized, {}, []) == {"jsonrpc": "2.0", "result": {}}
+    assert question_tools.answer_call("nonsense", {}, []) == {"jsonrpc": "2.0", "result": {}}
 
 
 def test_the_tool_gives_back_the_answer_that_the_gate_has_let_through() -> None:
     asked = call("tools/call", name="request_input", _meta={"claudecode/toolUseId": "q"})
     answers = {"q": answered({"answer": "this"})}
-    result = question_tools.answer_call(asked, answers)["result"]
+    result = question_tools.answer_call(asked, answers, [])["result"]
     assert result == {"content": [{"type": "text", "text": "this"}], "isError": False}
-    assert question_tools.answer_call(asked, answers)["result"]["isError"], "once"
+    assert question_tools.answer_call(asked, answers, [])["result"]["isError"], "once"
 
 
 async def test_a_call_without_an_answer_in_time_is_deferred() -> None:
@@ -174,11 +175,17 @@ def test_a_prompt_is_encoded_as_the_program_reads_it() -> None:
         ImageContent("image/png", "AAAA"),
         ImageContent(url="https://example.org/a.png"),
         FileContent("notes.txt"),
+        LoadedFile("report.pdf", "application/pdf", data="AAAA"),
     ) == [
         {"type": "text", "text": "look"},
         {"type": "image", "source": source},
         {"type": "image", "source": linked},
         {"type": "text", "text": "The file notes.txt"},
+        {
+            "type": "document",
+            "source": {**source, "media_type": "application/pdf"},
+            "title": "report.pdf",
+        },
     ]
     assert "hologram" in content_of(TextContent("a"), OtherContent("hologram", {}))[1]["text"]
     with pytest.raises(NotShown, match=r"at most 5 MB"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ from turnwire.agents.claude.process.transport import GuardedTransport
 from turnwire.agents.claude.session import ClaudeSession
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
+from turnwire.core.conversation.rules import says_what_it_allows
 from turnwire.core.conversation.state import Options, Reply
 from turnwire.core.view import BlockView, TextView, View
 from turnwire.dialects.v2 import frames as f
@@ -195,7 +197,8 @@ class Host:
 def canonical(frames: list[Frame]) -> list[str]:
     """What was said, without the names that are new each time, whatever the order.
 
-    How our own tool is described may change; that it is offered may not.
+    How our own tool is described may change, and which tools the gate names; that both exist may not.
+    Rules that name what they allow are applied by Turnwire now: the program no longer gets them.
     """
     kept: list[str] = []
     for frame in frames:
@@ -205,7 +208,13 @@ def canonical(frames: list[Frame]) -> list[str]:
         without = {k: v for k, v in frame.items() if k not in ("uuid", "session_id")}
         if frame["type"] == "control_request":
             without.pop("request_id")
-        kept.append(json.dumps(without, sort_keys=True))
+        given = frame.get("response", {}).get("response") or {}
+        if isinstance(given, dict) and "updatedPermissions" in given:
+            rules = [each for each in given["updatedPermissions"] if not says_what_it_allows(each)]
+            given = {**given, "updatedPermissions": rules}
+            without["response"] = {**frame["response"], "response": given}
+        said = json.dumps(without, sort_keys=True)
+        kept.append(re.sub('"matcher": "[^"]+"', '"matcher": "our gate"', said))
     return sorted(kept)
 
 

@@ -37,6 +37,7 @@ class Told:
             self.turn,
             hold,
             HookRuns([], "c", lambda run: None),
+            [],
             whose=lambda agent_id: ("claude", "s", None, agent_id),
             say=lambda *events: self.events.extend(events),
             delivered=lambda reply, how: self.delivered.append((reply.request_id, how)),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.claude.helpers.killable_server import until_abandoned
 from tests.agents.claude.helpers.real_claude import RULES, until_it_runs
 from tests.agents.codex.helpers.real_codex import (
     IS_INSTALLED,
@@ -19,16 +14,13 @@ from tests.agents.codex.helpers.real_codex import (
     ask,
     kill_codex,
     run,
+    server_dies_at_a_question,
     stage,
 )
-from tests.agents.helpers.processes import wait_until_gone
-from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
-from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, Text
 
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the extra codex is not installed")
-ROOT = Path(__file__).parents[3]
 
 
 def words(request: Any) -> str:
@@ -70,23 +62,7 @@ async def test_an_answer_to_a_question_of_a_killed_server_arrives_as_a_prompt_th
 ) -> None:
     async with ModelApi(Say([ask()]), "Blue it is.", aside=None) as api:
         it = CodexStage(tmp_path, api, RULES)
-        module = "tests.agents.codex.helpers.doomed_server"
-        server = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, str(tmp_path), api.url),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert server.stdout is not None
-        async with asyncio.timeout(180):
-            while (await server.stdout.readline()).strip() != b"assistant.request_input":
-                pass
-        below = [each.pid for each in descendants_of(server.pid, running())]
-        os.kill(server.pid, signal.SIGKILL)
-        await server.wait()
-        assert not await asyncio.to_thread(wait_until_gone, below), "no process is left"
-        store = await SqliteStore.open(tmp_path / "turnwire.db")
-        await until_abandoned(store)
-        await store.close()
+        await server_dies_at_a_question(tmp_path, api.url)
         await it.start_again()
         ack = (await it.talk.answer("call_1", {"Which colour?": "Blue"})).ack
         assert ack.delivered_as == "prompt"

@@ -33,6 +33,13 @@ def test_options_are_checked_by_their_names() -> None:
         CodexAgent(permission_modes=["wild"])
 
 
+@pytest.mark.parametrize("name", ["models", "permission_modes"])
+def test_a_text_is_no_list_of_choices(name: str) -> None:
+    given: dict[str, Any] = {name: "read-only"}
+    with pytest.raises(ValueError, match=rf"{name} is the text 'read-only'. Give a list"):
+        CodexAgent(**given)
+
+
 def test_a_mode_without_a_sandbox_is_for_the_owner() -> None:
     able = CodexAgent(models=["gpt-5.5/high"]).capabilities
     assert able.models == ["default", "gpt-5.5/high"]
@@ -133,6 +140,10 @@ def test_questions_are_found_in_the_record_of_a_thread(tmp_path: Path) -> None:
 
 def test_a_model_may_be_followed_by_an_effort() -> None:
     assert split_model("gpt-5.5/high") == ("gpt-5.5", "high")
+    assert split_model("openai/gpt-5") == ("openai/gpt-5", None)
+    assert split_model("openai/gpt-5/xhigh") == ("openai/gpt-5", "xhigh")
+    assert split_model("default/low") == (None, "low")
+    assert split_model("high") == ("high", None)
     assert split_model("default") == split_model(None) == (None, None)
     settings = Settings("/w", "gpt-5.5/high", "read-only", CodexOptions(instructions="Be kind."))
     given = settings.for_thread()

@@ -8,6 +8,8 @@ import pytest
 
 from tests.dialects.acp.helpers.stream import Stream, prompted
 from turnwire.core import events as ev
+from turnwire.dialects.acp import messages as rpc
+from turnwire.dialects.acp.updates import ToolCallFields
 
 OPTIONS = [
     {"optionId": "once", "kind": "allow_once", "name": "Allow once"},
@@ -40,6 +42,18 @@ def test_a_permission_names_the_call_and_offers_to_remember() -> None:
     assert (asked.input, asked.title) == ({"command": "ls"}, "Run ls")
     assert asked.suggestions == [{"optionId": "always", "name": "Always", "kind": "allow_always"}]
     assert len(stream.all(ev.AssistantMessage)) == 1
+
+
+def test_the_fields_of_the_call_that_needs_a_permission_are_known_to_the_host() -> None:
+    stream = prompted()
+    stream.tool("t", title="bash", kind="execute", locations=[{"path": "/a"}])
+    asks_permission(stream)
+    params = rpc.PermissionParams("s", ToolCallFields("t"))
+    fields = stream.adapter.call_of(params)
+    assert (fields["kind"], fields["rawInput"]) == ("execute", {"command": "ls"})
+    assert fields["locations"] == [{"path": "/a"}]
+    stream.ends()
+    assert stream.adapter.call_of(params) == {}
 
 
 def test_a_permission_may_come_before_its_call() -> None:

@@ -186,11 +186,56 @@ def test_news_about_the_session() -> None:
     assert all(event.ephemeral for event in plain)
 
 
-def test_the_agent_may_go_on_under_another_id() -> None:
-    stream = prompted()
-    params = {"sessionId": "other", "update": {"sessionUpdate": "usage_update", "used": 1}}
-    (news,) = stream.agent({"method": "session/update", "params": params})
-    assert news.session_id == stream.adapter.session_id == "other"
+def of_another(stream: Stream, kind: str, **fields: Any) -> list[ev.NormalizedStreamEvent]:
+    params = {"sessionId": "child", "update": {"sessionUpdate": kind, **fields}}
+    return stream.agent({"method": "session/update", "params": params})
+
+
+def test_an_update_of_another_session_is_unknown_and_the_session_keeps_its_id() -> None:
+    stream = opened()
+    text = {"type": "text", "text": "Of the child."}
+    stream.text("Mine.")
+    reported: dict[str, dict[str, Any]] = {
+        "agent_message_chunk": {"content": text},
+        "agent_thought_chunk": {"content": text},
+        "tool_call": {"toolCallId": "t", "title": "Grep", "status": "completed"},
+        "usage_update": {"used": 1},
+    }
+    for kind, fields in reported.items():
+        (unknown,) = of_another(stream, kind, **fields)
+        assert isinstance(unknown, ev.UnknownEvent)
+        assert unknown.reason == "it belongs to another session"
+        assert stream.adapter.session_id == "s"
+    stream.ends()
+    said = stream.only(ev.AssistantMessage)
+    assert [getattr(block, "text", "") for block in said.content] == ["Mine."]
+    assert {event.session_id for event in stream.events if event.session_id} == {"s"}
+
+
+def test_a_call_of_another_session_that_needs_a_permission_is_shown_with_its_result() -> None:
+    stream = opened()
+    stream.tool("t", title="mine", status="in_progress")
+    call = {"toolCallId": "t", "title": "theirs"}
+    params = {"sessionId": "child", "toolCall": call, "options": []}
+    stream.agent({"id": 0, "method": "session/request_permission", "params": params})
+    asked = stream.only(ev.PermissionRequested)
+    assert (asked.tool_use_id, asked.tool_name) == ("child/t", "theirs")
+    of_another(stream, "tool_call_update", toolCallId="t", status="completed")
+    stream.change("t", status="failed")
+    results = [(each.tool_use_id, each.is_error) for each in stream.results()]
+    assert results == [("child/t", False), ("t", True)]
+    assert stream.adapter.session_id == "s"
+
+
+def test_a_session_that_begins_anew_has_its_new_id_also_for_news_before_its_result() -> None:
+    stream = Stream()
+    stream.host({"id": 1, "method": "session/load", "params": {"sessionId": "old"}})
+    stream.agent({"id": 1, "error": {"code": -32002, "message": "gone"}})
+    stream.host({"id": 2, "method": "session/new", "params": {}})
+    (news,) = stream.update("usage_update", used=1)
+    assert (news.session_id, stream.adapter.session_id) == ("s", "s")
+    stream.agent({"id": 2, "result": {"sessionId": "s"}})
+    assert isinstance(of_another(stream, "usage_update", used=1)[0], ev.UnknownEvent)
 
 
 def test_unknown_things_are_kept() -> None:

@@ -31,6 +31,16 @@ def test_every_block_of_claudes_has_a_translation() -> None:
     assert set(_TRANSLATIONS) == set(get_args(claude.ClaudeBlock))
 
 
+def test_a_tool_of_the_front_end_has_its_own_name() -> None:
+    called = unify(claude.ToolUseBlock("t1", "mcp__turnwire__paint", {"colour": "blue"}))
+    assert called == unified.ToolUseBlock(
+        "t1", "paint", "TOOL", {"colour": "blue"}, "in_progress", asks=False
+    )
+    asked = unify(claude.ToolUseBlock("t2", "mcp__turnwire__request_input", {}))
+    assert isinstance(asked, unified.ToolUseBlock)
+    assert asked.is_question
+
+
 def test_server_tools_are_tools() -> None:
     called = unify(claude.ServerToolUseBlock("t1", "web_search", {"query": "x"}))
     assert called == unified.ToolUseBlock(

@@ -400,6 +400,23 @@ def test_a_tool_of_the_host_is_a_call() -> None:
     assert result_of(ended).content == "completed"
 
 
+@pytest.mark.parametrize(
+    ("items", "content"),
+    [
+        ([{"type": "inputText", "text": "seen"}], "seen"),
+        ([{"type": "inputText", "text": ""}], ""),
+        (
+            [{"type": "inputImage", "imageUrl": "data:,"}],
+            [{"type": "inputImage", "imageUrl": "data:,"}],
+        ),
+    ],
+)
+def test_the_result_of_a_tool_of_the_host_is_what_it_said(items: list[Any], content: Any) -> None:
+    fields = {"tool": "look", "status": "completed", "contentItems": items}
+    _, ended = Server().says(item("completed", "dynamicToolCall", "c", **fields))
+    assert result_of(ended).content == content
+
+
 def test_a_sub_agent_speaks_in_the_name_of_the_call_that_started_it() -> None:
     server = Server()
     fields = {"tool": "spawnAgent", "prompt": "look", "receiverThreadIds": ["t2"]}

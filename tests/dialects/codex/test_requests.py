@@ -57,6 +57,7 @@ def test_a_command_is_asked_about_and_may_be_allowed_for_the_session() -> None:
         "rules": [{"toolName": "command_execution", "ruleContent": "touch x"}],
         "behavior": "allow",
         "destination": "session",
+        "same_input": True,  # the directory and the network belong to it
     }
     assert answer(server, "allow") == {"decision": "accept"}
     assert answer(server, "allow", remember=[session]) == {"decision": "acceptForSession"}
@@ -141,6 +142,31 @@ def test_a_question_is_a_call_whose_result_is_the_answer() -> None:
     server.gets({"id": 0, "result": sent})
     (ended,) = server.says(told("serverRequest/resolved", requestId=0))
     assert ended.content[0].content == "Which?: Blue"
+
+
+TOOL = {"callId": "call_1", "tool": "paint", "arguments": {"colour": "blue"}}
+
+
+def test_a_tool_of_the_host_is_a_question_of_its_call() -> None:
+    server = Server()
+    begun = item("started", "dynamicToolCall", "call_1", tool="paint", arguments=TOOL["arguments"])
+    (called,) = server.says(begun)
+    assert not called.content[0].is_question
+    (question,) = server.says(asked(0, "item/tool/call", **TOOL))
+    assert isinstance(question, ev.QuestionAsked)
+    assert not question.is_question
+    assert question.input["metadata"] == {"client_tool": True}
+    assert (question.tool_use_id, question.tool_name) == ("call_1", "paint")
+    sent = answer(server, None, "It is blue.")
+    assert sent == {"contentItems": [{"type": "inputText", "text": "It is blue."}], "success": True}
+    assert answer(server, None, {"answer": "It is blue."}) == sent
+    assert answer(server, "deny")["success"] is False
+
+
+def test_a_tool_of_the_host_whose_beginning_is_missing_is_called_all_the_same() -> None:
+    _, (called, question) = ask("item/tool/call", **TOOL)
+    assert called.content[0].input == {"colour": "blue"}
+    assert isinstance(question, ev.QuestionAsked)
 
 
 def test_a_question_that_is_withdrawn_has_failed() -> None:

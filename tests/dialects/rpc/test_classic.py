@@ -106,6 +106,11 @@ def test_an_error_has_all_its_text() -> None:
     error = f.error_for(Refused("TURN_QUEUE_FULL"), "query")
     assert error.code == "TURN_QUEUE_FULL"
     assert len(error.message) > 20
+    own = f.error_for(Refused("FORBIDDEN", "Not here. Connect without it."))
+    assert own.message == "Not here. Connect without it."
+    assert "owner" in f.error_for(Refused("FORBIDDEN")).message, "there is no other next step"
+    unknown = f.error_for(Refused("UNKNOWN_MESSAGE_TYPE", "There is no method 'x'."))
+    assert unknown.message == "There is no method 'x'. Check the spelling."
 
 
 # --- requests -------------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ def test_the_content_of_a_message_is_text_images_and_blobs() -> None:
     [
         (None, "INVALID_PAYLOAD"),
         ([{"type": "audio"}], "INVALID_PAYLOAD"),
+        ([{"type": "text", "text": 5}], "INVALID_PAYLOAD"),
+        ([{"type": "image", "source": 5}], "INVALID_PAYLOAD"),
         ([media("document", "data", "AAAA", "text/csv")], "NOT_SUPPORTED"),
         ([media("document", "url", "https://a.example/b.csv", "text/csv")], "NOT_SUPPORTED"),
     ],

@@ -24,8 +24,8 @@ from turnwire.dialects.agui.messages import MessagesBuilder
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.reply import ReplyReader
-from turnwire.turn_streams.agui.place import StreamPlace, place_of
 from turnwire.turn_streams.agui.writer import AguiWriter, Run, messages_of
+from turnwire.turn_streams.place import StreamPlace, place_of
 
 AT = "2026-01-01T12:00:00.000Z"
 RUN = Run("thread-1", "run-1", {"mine": 1})
@@ -284,15 +284,21 @@ def test_frames_on_demand() -> None:
 def test_the_id_of_an_event_says_what_the_reader_has() -> None:
     out = writer()
     out.feed(frame(f.SessionResumed, ABOUT, None))
-    assert out.event_id == "0@epoch%201"
+    assert out.event_id == "0@epoch%201/talk"
     out.feed(text("hello", 4, block="m:9"))
     out.feed(piece("abc", block="m=;é:0"))
     assert out.is_next_piece(piece("de", 2, block="m=;é:0"))
     assert not out.is_next_piece(piece("abcde", 2, snapshot=True, block="m=;é:0"))
     assert not out.is_next_piece(state())
-    assert out.event_id == "4@epoch%201;m%3D%3B%C3%A9:0=5"
-    assert place_of(out.event_id) == StreamPlace(4, "epoch 1", {"m=;é:0": 5})
+    assert out.event_id == "4@epoch%201/talk;m%3D%3B%C3%A9:0=5"
+    place = place_of(out.event_id)
+    assert place == StreamPlace(4, "epoch 1", {"m=;é:0": 5}, "talk")
+    assert place.is_of("epoch 1", "talk", 4)
+    assert not place.is_of("epoch 1", "talk", 3), "the log has no such entry"
+    assert not place.is_of("epoch 1", "a fork", 4)
+    assert not place.is_of("epoch 2", "talk", 4)
     assert place_of("4") == StreamPlace(4)
+    assert place_of("4@e") == StreamPlace(4, "e")
     with pytest.raises(Refused):
         place_of("4;")
 

@@ -34,4 +34,4 @@ def test_a_piece_is_encoded_once_for_all_readers() -> None:
 
 
 def test_the_event_of_an_entry_has_its_number() -> None:
-    assert event_of(u.FinishStep(), 4) == b'id: 4\ndata: {"type":"finish-step"}\n\n'
+    assert event_of(u.FinishStep(), "4") == b'id: 4\ndata: {"type":"finish-step"}\n\n'

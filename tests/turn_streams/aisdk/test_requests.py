@@ -8,7 +8,13 @@ import pytest
 
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import commands as c
-from turnwire.turn_streams.aisdk.requests import SentMessage, answers_in, content_of, place_of
+from turnwire.turn_streams.aisdk.requests import (
+    SentMessage,
+    TurnPlace,
+    answers_in,
+    content_of,
+    place_in,
+)
 
 
 def message(*parts: dict[str, Any], name: str = "turn-7", metadata: Any = None) -> SentMessage:
@@ -44,6 +50,8 @@ def test_the_content_of_a_message_is_text_images_and_blobs() -> None:
     [
         ([], "INVALID_PAYLOAD"),
         ([{"type": "tool-x"}], "INVALID_PAYLOAD"),
+        ([{"type": "text", "text": 5}], "INVALID_PAYLOAD"),
+        ([{"type": "file", "url": "x"}], "INVALID_PAYLOAD"),
         ([file("data:text/csv;base64,AAAA", "text/csv")], "NOT_SUPPORTED"),
     ],
 )
@@ -54,10 +62,15 @@ def test_other_parts_are_refused(parts: list[dict[str, Any]], code: str) -> None
 
 
 def test_the_place_of_a_message_is_its_turn_and_the_entry_that_the_client_has() -> None:
-    assert place_of(message(metadata={"turnwire": {"sequence": 4}})) == (7, 4)
-    assert place_of(message(metadata={"turnwire": {"sequence": -1}})) == (7, 0)
-    assert place_of(message(metadata="odd")) == (7, 0)
-    assert place_of(message(name="other")) is None
+    def place(metadata: Any) -> TurnPlace | None:
+        return place_in(message(metadata=metadata))
+
+    assert place({"turnwire": {"sequence": 4}}) == TurnPlace(7, 4)
+    assert place({"turnwire": {"sequence": 4, "conversation": "c-1"}}) == TurnPlace(7, 4, "c-1")
+    assert place({"turnwire": {"sequence": 4, "conversation": 5}}) == TurnPlace(7, 4)
+    assert place({"turnwire": {"sequence": -1}}) == TurnPlace(7)
+    assert place("odd") == TurnPlace(7)
+    assert place_in(message(name="other")) is None
 
 
 def test_answers_are_in_the_parts_of_the_message() -> None:

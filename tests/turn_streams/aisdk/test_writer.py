@@ -17,7 +17,15 @@ from turnwire.core.content import (
     TextContent,
 )
 from turnwire.core.error_codes import Refused
-from turnwire.core.status import OpenRequest, QueueItem, Status, TurnEnd, TurnError
+from turnwire.core.status import (
+    Capabilities,
+    Limits,
+    OpenRequest,
+    QueueItem,
+    Status,
+    TurnEnd,
+    TurnError,
+)
 from turnwire.dialects.aisdk import chunks as u
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -26,7 +34,9 @@ from turnwire.turn_streams.aisdk.history import history_of
 from turnwire.turn_streams.aisdk.writer import UiWriter
 
 AT = "2026-01-01T12:00:00.000Z"
-START = [u.Start("turn-7", {"turnwire": {"turnId": 7}}), u.StartStep()]
+OURS = {"turnId": 7, "conversation": "talk"}
+START = [u.Start("turn-7", {"turnwire": OURS}), u.StartStep()]
+ABOUT = p.SessionInfo("c", "me", "epoch 1", 1, 0, Capabilities("demo", []), Limits(1, 1, 1))
 GONE = {"turnwire": {"discarded": True}}
 
 
@@ -85,6 +95,13 @@ def wrote(*frames: Any, on: UiWriter | None = None) -> list[u.Chunk]:
     out = on or writer()
     chunks = [chunk for each in frames for chunk in out.feed(each)]
     return [each for each in chunks if not isinstance(each, u.Start | u.StartStep)]
+
+
+def test_the_id_of_an_event_names_the_entry_and_its_log() -> None:
+    out = writer()
+    assert out.event_id(4) == "4"
+    out.feed(frame(f.SessionResumed, ABOUT, None))
+    assert out.event_id(4) == "4@epoch%201/talk"
 
 
 def test_a_message_begins_with_the_turn_of_its_own_id() -> None:

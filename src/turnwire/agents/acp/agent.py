@@ -56,7 +56,8 @@ class AcpAgent:
     - `roots`: the directories that conversations may work in.
     - `limits`: the resources of the machine that one conversation may use.
 
-    Raises ValueError if there is no command.
+    Raises ValueError if there is no command, or one without a program, and for a text
+    instead of a list.
     """
 
     runs_commands = True
@@ -81,6 +82,13 @@ class AcpAgent:
         self._command = list(command or PRESETS.get(name) or ())
         if not self._command or isinstance(command, str):
             raise ValueError(f"{name!r} needs a command: a list of the program and its arguments")
+        if not all(isinstance(each, str) for each in self._command):
+            raise ValueError(f"the command of {name!r} is {self._command!r}: all have to be texts")
+        if not self._command[0].strip():
+            raise ValueError(f"the command of {name!r} has no program: its first text is empty")
+        for option, texts in (("models", models), ("permission_modes", permission_modes)):
+            if isinstance(texts, str):
+                raise ValueError(f"{option} is the text {texts!r}. Give a list: [{texts!r}]")
         self._env = dict(env or {})
         self._auth_method = auth_method
         self._mcp_servers = list(mcp_servers)
@@ -94,6 +102,7 @@ class AcpAgent:
         self.capabilities = AgentCapabilities(
             commands=["session.set_model", "session.set_permission_mode", "session.control"],
             images=True,
+            reads_files=True,
             models=list(models),
             permission_modes=list(permission_modes),
             controls=["context_usage", "models", "commands"],

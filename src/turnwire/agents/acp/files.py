@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from io import BytesIO, TextIOWrapper
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from turnwire.agents.process import GuardedProcess, plain_environment
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.dialects.acp.messages import NewTerminal, ReadParams, WriteParams
 from turnwire.ports import Isolation, Lease
+from turnwire.safe_files import change_below, read_below
 
 __all__ = ["Denied", "Files", "Terminals"]
 
+_MOST_BYTES = 16 << 20  # of a file that is read
 _MOST_OUTPUT = 1 << 20  # bytes of a terminal's output that are kept, unless the agent wants fewer
 _MOST_TERMINALS = 32
 
@@ -44,28 +47,29 @@ class Files:
 
     async def read(self, params: ReadParams) -> str:
         """Returns the text of a file, or some of its lines. Raises Denied, OSError, ValueError."""
-        path = self.allowed(params.path)
-        return await asyncio.to_thread(_read, path, params.line, params.limit)
+        root, path = self._below(params.path)
+        try:
+            data = await asyncio.to_thread(read_below, root, path, _MOST_BYTES)
+        except FileNotFoundError as missing:
+            raise FileNotFoundError(missing.errno, missing.strerror, params.path) from None
+        file = TextIOWrapper(BytesIO(data), encoding="utf-8")
+        if params.line is None and params.limit is None:
+            return file.read()
+        first = max(0, (params.line or 1) - 1)
+        return "".join(islice(file, first, None if params.limit is None else first + params.limit))
 
     async def write(self, params: WriteParams) -> None:
         """Writes a file. Raises Denied and OSError."""
-        path = self.allowed(params.path)
-        await asyncio.to_thread(_write, path, params.content)
+        root, path = self._below(params.path)
+        await asyncio.to_thread(change_below, root, path, params.content.encode())
 
-
-def _read(path: Path, line: int | None, limit: int | None) -> str:
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
-        if line is None and limit is None:
-            return file.read()
-        first = max(0, (line or 1) - 1)
-        return "".join(islice(file, first, None if limit is None else first + limit))
-
-
-def _write(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8") as file:
-        file.write(content)
+    def _below(self, path: str) -> tuple[Path, tuple[str, ...]]:
+        """Returns the root of an allowed path, and the names that lead from there to the file."""
+        found = self.allowed(path)
+        root = next(root for root in self._roots if found.is_relative_to(root))
+        if found == root:
+            raise Denied(f"{path} is a directory.")
+        return root, found.relative_to(root).parts
 
 
 class _Terminal:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from turnwire.agents.acp.connection import Connection
+from turnwire.agents.acp.grants import Grant, Grants
 from turnwire.core import forms
 from turnwire.core.conversation.state import Reply
 from turnwire.dialects.acp import messages as rpc
@@ -17,21 +19,24 @@ _CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
 class Requests:
-    """The requests that wait for a person. `key` is that of the adapter, for the same ids."""
+    """The requests that wait for a person. `key` is that of the adapter, for the same ids.
 
-    def __init__(self, connection: Connection, key: str) -> None:
+    `grants` gets what a person allows.
+    """
+
+    def __init__(self, connection: Connection, key: str, grants: Grants) -> None:
         self._connection = connection
         self._key = key
-        self._permissions: dict[str, rpc.RequestPermission] = {}
+        self._grants = grants
+        self._permissions: dict[str, tuple[rpc.RequestPermission, Grant]] = {}
         self._questions: dict[str, rpc.CreateElicitation] = {}
         self._own: dict[str, asyncio.Future[Reply]] = {}  # what the host asks for the agent
-        self.granted: set[str] = set()  # calls that a person has allowed
 
-    def hear(self, message: rpc.AcpMessage) -> None:
-        """Adds a request of the agent."""
+    def hear(self, message: rpc.AcpMessage, call: Mapping[str, Any]) -> None:
+        """Adds a request of the agent. `call` has the fields of the call that needs a permission."""
         match message:
             case rpc.RequestPermission(id=number):
-                self._permissions[f"{self._key}-{number}"] = message
+                self._permissions[f"{self._key}-{number}"] = message, self._grants.of(call)
             case rpc.CreateElicitation(id=number):
                 self._questions[f"{self._key}-question-{number}"] = message
             case rpc.CancelRequest(params={"requestId": number}):
@@ -55,12 +60,16 @@ class Requests:
             if not own.done():
                 own.set_result(reply)
             return True
-        if (asked := self._permissions.pop(reply.request_id, None)) is not None:
+        if (waiting := self._permissions.pop(reply.request_id, None)) is not None:
+            asked, grant = waiting
             option = _option(asked.params.options, reply)
-            if reply.decision == "allow":
-                self.granted.add(asked.params.tool_call.tool_call_id)
-            selected = {"outcome": {"outcome": "selected", "optionId": option}}
-            self._connection.respond(asked.id, _CANCELLED if option is None else selected)
+            if option is None:
+                self._connection.respond(asked.id, _CANCELLED)
+                return True
+            if option.kind in ("allow_once", "allow_always"):
+                self._grants.add(grant, always=_remembers(reply, option))
+            selected = {"outcome": "selected", "optionId": option.option_id}
+            self._connection.respond(asked.id, {"outcome": selected})
             return True
         if (question := self._questions.pop(reply.request_id, None)) is not None:
             self._connection.respond(question.id, _answer(question.params, reply))
@@ -69,7 +78,7 @@ class Requests:
 
     def cancel(self) -> None:
         """Cancels all open requests, because their turn is stopped."""
-        for asked in self._permissions.values():
+        for asked, _ in self._permissions.values():
             self._connection.respond(asked.id, _CANCELLED)
         for question in self._questions.values():
             self._connection.respond(question.id, {"action": "cancel"})
@@ -81,19 +90,24 @@ class Requests:
     def turn_ended(self) -> None:
         """Forgets the requests of a turn that has ended."""
         self._permissions, self._questions = {}, {}
-        self.granted = set()
+        self._grants.turn_ended()
 
 
-def _option(options: list[rpc.PermissionOption], reply: Reply) -> str | None:
+def _option(options: list[rpc.PermissionOption], reply: Reply) -> rpc.PermissionOption | None:
     """Returns the agent's own option for a decision. Returns None if it offers none that fits."""
-    by_kind = {each.kind: each.option_id for each in reversed(options)}
+    by_kind = {each.kind: each for each in reversed(options)}
     if reply.decision != "allow":
         return by_kind.get("reject_once") or by_kind.get("reject_always")
-    known = {each.option_id for each in options}
-    for rule in reply.remember:
-        if isinstance(rule, dict) and rule.get("optionId") in known:
-            return str(rule["optionId"])
+    for option in options:
+        if _remembers(reply, option):
+            return option
     return by_kind.get("allow_once") or by_kind.get("allow_always")
+
+
+def _remembers(reply: Reply, option: rpc.PermissionOption) -> bool:
+    """Returns whether a person has chosen this option, which is for more than one time."""
+    chosen = [rule.get("optionId") for rule in reply.remember if isinstance(rule, dict)]
+    return option.kind == "allow_always" and option.option_id in chosen
 
 
 def _answer(params: rpc.ElicitationParams, reply: Reply) -> dict[str, Any]:

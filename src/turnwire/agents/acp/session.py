@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
@@ -10,21 +11,24 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.agents.acp.connection import Connection, RequestFailed
 from turnwire.agents.acp.files import Denied, Files, Terminals
+from turnwire.agents.acp.grants import Grants
 from turnwire.agents.acp.requests import Requests
 from turnwire.agents.acp.settings import Settings
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
 from turnwire.core.answers import in_words
+from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content, FileContent, ImageContent, TextContent
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.lenient import read_json
 from turnwire.dialects import acp
 from turnwire.dialects.acp import content as blocks
 from turnwire.dialects.acp import messages as rpc
@@ -53,7 +57,8 @@ class AcpSession(LocalSession):
         key = uuid4().hex[:12]
         self._adapter = acp.AcpStreamAdapter(name, key)
         self._connection = Connection(process, self._heard, self._sent, self._die)
-        self._requests = Requests(self._connection, key)
+        self._grants = Grants(cwd)
+        self._requests = Requests(self._connection, key, self._grants)
         self._settings = Settings(self._connection)
         self._files = Files(start.roots or [cwd], hide)
         self._terminals: Terminals | None = None
@@ -97,13 +102,25 @@ class AcpSession(LocalSession):
             },
         }
         try:
-            await self._connection.request(rpc.Initialize, greeting)
+            self._check_version(await self._connection.request(rpc.Initialize, greeting))
             if auth_method is not None:
                 await self._connection.request(rpc.Authenticate, {"methodId": auth_method})
             await self._open(mcp_servers)
         except RequestFailed as failed:
             raise AgentGone(self._why(failed)) from failed
         await self._settings.choose(model=self._start_of.model, mode=self._start_of.permission_mode)
+
+    def _check_version(self, result: Raw) -> None:
+        """Raises AgentGone if the agent speaks another version of the protocol."""
+        said = read_json(result)
+        version = said.get("protocolVersion") if isinstance(said, dict) else None
+        if version in (None, rpc.PROTOCOL_VERSION):  # some agents do not name it
+            return
+        raise AgentGone(
+            f"The agent {self._name} speaks version {version!r} of the Agent Client Protocol, and "
+            f"Turnwire speaks version {rpc.PROTOCOL_VERSION}. Install a version of the agent that "
+            "speaks it, or correct `command`: it may start another protocol."
+        )
 
     async def _open(self, mcp_servers: list[Any]) -> None:
         opening = {"cwd": self._cwd, "mcpServers": mcp_servers}
@@ -118,7 +135,8 @@ class AcpSession(LocalSession):
             try:
                 if again is not None:
                     result = await self._connection.request(again, {**opening, "sessionId": known})
-                    self._settings.take(read_result(SessionResult, result))
+                    session = read_result(SessionResult, result)
+                    self._settings.take(session, self._adapter.session_id)
                     return
                 why = "it cannot resume sessions"
             except RequestFailed as failed:
@@ -128,7 +146,13 @@ class AcpSession(LocalSession):
             data = {"session_id": known, "reason": why}
             self._say(ev.SystemEvent(*self._whose, "session_not_resumed", _raw(data)))
         result = await self._connection.request(rpc.NewSession, opening)
-        self._settings.take(read_result(SessionResult, result))
+        session = read_result(SessionResult, result)
+        if not session.session_id:
+            raise AgentGone(
+                f"The agent {self._name} has opened a session without an id: the result of "
+                "session/new has no sessionId. Update the agent, or choose another."
+            )
+        self._settings.take(session, self._adapter.session_id)
 
     def _why(self, failed: RequestFailed) -> str:
         said = failed.error.message.rstrip(".") or "no reason given"
@@ -234,14 +258,20 @@ class AcpSession(LocalSession):
         self._emit(self._adapter.feed(line))
         message = line.message
         self._settings.hear(message)
-        self._requests.hear(message)
+        call: dict[str, Any] = {}
+        if isinstance(message, rpc.RequestPermission):
+            call = self._adapter.call_of(message.params)
+        self._requests.hear(message, call)
+        # A grant is used up here, not in a task: the next line may end its call.
         match message:
             case rpc.ReadTextFile():
                 self._serve(message.id, lambda: self._read(message.params))
             case rpc.WriteTextFile():
-                self._serve(message.id, lambda: self._write(message.params))
+                may = self._may_write or self._grants.take_write(message.params)
+                self._serve(message.id, lambda: self._write(message.params, is_allowed=may))
             case rpc.CreateTerminal():
-                self._serve(message.id, lambda: self._run(message.params))
+                may = self._may_run or self._grants.take_command(message.params)
+                self._serve(message.id, lambda: self._run(message.params, is_allowed=may))
             case rpc.TerminalOutput() | rpc.WaitForExit() | rpc.KillTerminal():
                 self._serve(message.id, lambda: self._terminal(message))
             case rpc.ReleaseTerminal():
@@ -264,6 +294,10 @@ class AcpSession(LocalSession):
             elif isinstance(event, ev.ResultSummary):
                 passed = round((time.monotonic() - self._began) * 1000)
                 events[place] = structs.replace(event, duration_ms=passed)
+            elif isinstance(event, ev.UserMessage):
+                for block in event.content:
+                    if isinstance(block, ToolResultBlock):
+                        self._grants.call_ended(block.tool_use_id)
         self._say(*events)
 
     # --- what the host does for the agent -----------------------------------------------------
@@ -286,7 +320,7 @@ class AcpSession(LocalSession):
     async def _read(self, params: rpc.ReadParams) -> Any:
         return {"content": await self._files.read(params)}
 
-    async def _write(self, params: rpc.WriteParams) -> Any:
+    async def _write(self, params: rpc.WriteParams, *, is_allowed: bool) -> Any:
         self._files.allowed(params.path)
         given = {"path": params.path, "content": params.content}
 
@@ -294,7 +328,7 @@ class AcpSession(LocalSession):
             await self._files.write(params)
             return f"Wrote {params.path}."
 
-        if self._may_write or self._requests.granted:
+        if is_allowed:
             await write()
         else:
             rule = "Always allow this agent to write files in this session"
@@ -302,7 +336,7 @@ class AcpSession(LocalSession):
                 self._may_write = True
         return {}
 
-    async def _run(self, params: rpc.NewTerminal) -> Any:
+    async def _run(self, params: rpc.NewTerminal, *, is_allowed: bool) -> Any:
         terminals = self._terminals
         assert terminals is not None
         made: list[str] = []
@@ -311,12 +345,14 @@ class AcpSession(LocalSession):
             made.append(await terminals.create(params))
             return f"Started in {made[0]}."
 
-        if self._may_run or self._requests.granted:
+        if is_allowed:
             await run()
         else:
-            command = " ".join([params.command, *(params.args or ())])
+            command = shlex.join([params.command, *params.args]) if params.args else params.command
             rule = "Always allow this agent to run commands in this session"
-            given = {"command": command, "cwd": params.cwd or self._cwd}
+            given: dict[str, Any] = {"command": command, "cwd": params.cwd or self._cwd}
+            if params.env:
+                given["env"] = {each.name: each.value for each in params.env}
             if await self._permitted("terminal", given, rule, run):
                 self._may_run = True
         return {"terminalId": made[0]}

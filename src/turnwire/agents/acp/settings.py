@@ -42,17 +42,18 @@ class Settings:
         """Returns the current model and mode."""
         return Choice(self._model, self._mode)
 
-    def take(self, session: SessionResult) -> None:
-        """Takes the result of the request that opened the session."""
+    def take(self, session: SessionResult, session_id: str) -> None:
+        """Takes the id of the session, and the result of the request that opened it."""
         self._session = session
-        self._session_id = session.session_id or self._session_id
+        self._session_id = session_id
         self._model, self._mode = session.model, session.mode
 
     def hear(self, message: rpc.AcpMessage) -> None:
-        """Takes an update of the agent."""
+        """Takes an update of the session. Before the session is open, any update is of it."""
         if not isinstance(message, rpc.Update):
             return
-        self._session_id = message.params.session_id
+        if self._session_id not in ("", message.params.session_id):
+            return
         match message.params.update:
             case updates.AvailableCommandsUpdate(available_commands=commands):
                 self._commands = commands

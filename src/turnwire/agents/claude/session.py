@@ -73,6 +73,7 @@ class ClaudeSession(LocalSession):
             self._turn,
             opening.hold,
             self.hooks,
+            opening.client_tools,
             whose=self._adapter.whose,
             say=self._say,
             delivered=self._tell_delivery,

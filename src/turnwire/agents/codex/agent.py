@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from turnwire.agents.client_tools import CLIENT_TOOLS
 from turnwire.agents.codex.commands import CONTROLS
 from turnwire.agents.codex.installation import (
     codex_home,
@@ -56,7 +57,7 @@ class CodexAgent:
     - `roots`: the directories that conversations may work in.
     - `limits`: the resources of the machine that one conversation may use.
 
-    Raises ValueError for invalid options and permission modes.
+    Raises ValueError for invalid options, models and permission modes.
     """
 
     name = "codex"
@@ -65,7 +66,8 @@ class CodexAgent:
     capabilities = AgentCapabilities(
         commands=["session.set_model", "session.set_permission_mode", "session.control"],
         images=True,
-        options=["effort"],
+        reads_files=True,
+        options=["effort", CLIENT_TOOLS],
         owner_options=["config", "instructions"],
         narrowing_options=["effort"],
         forks=True,
@@ -94,6 +96,9 @@ class CodexAgent:
         except Refused as bad:
             raise ValueError(bad.message) from None
         self._options = given
+        for name, texts in (("models", models), ("permission_modes", permission_modes)):
+            if isinstance(texts, str):
+                raise ValueError(f"{name} is the text {texts!r}. Give a list: [{texts!r}]")
         for mode in permission_modes or ():
             if mode not in MODES:
                 raise ValueError(f"Codex has no permission mode {mode!r}: {', '.join(MODES)}")
@@ -169,12 +174,14 @@ class CodexAgent:
         session = CodexSession(Settings(cwd, start.model, mode, chosen))
         point = None if fork is None or resume else _fork_point(fork)
 
+        home = codex_home(self._environment())
+
         async def launch() -> GuardedProcess:
             return await self._start(cwd, start.lease)
 
         try:
             async with asyncio.timeout(self._start_seconds):
-                await session.begin(launch, resume=resume, fork=point)
+                await session.begin(launch, home, resume=resume, fork=point)
         except BaseException as error:
             reach(CrashPoint.CLOSES)
             await session.close()

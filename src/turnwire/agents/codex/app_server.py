@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -27,6 +28,8 @@ __all__ = ["AppServer", "RequestFailed"]
 _log = logging.getLogger("turnwire.codex")
 _LONGEST = 256 << 20  # bytes of a line
 _PATIENCE = 60.0  # timeout of a request, in seconds
+_ENDS = 5.0  # seconds between the end of the output and the end of the process
+_PAUSES = (0.25, 0.5, 1.0)  # seconds before each further start, about
 
 
 class RequestFailed(Exception):
@@ -56,20 +59,47 @@ class AppServer:
         self._process: GuardedProcess | None = None
         self._watching: asyncio.Task[None] | None = None
         self._broken: asyncio.Future[str] | None = None
+        self._has_answered = False
 
     async def begin(self, start: Callable[[], Awaitable[GuardedProcess]]) -> None:
-        """Starts the process and completes the handshake. Raises AgentGone."""
-        self._broken = asyncio.get_running_loop().create_future()
-        self._process = await start()
-        self._process.listen(self._receive)
-        self._watching = asyncio.create_task(self._watch(self._process))
+        """Starts the process and completes the handshake. Raises AgentGone.
+
+        Starts it again a few times if it ends before it has answered: other servers may have
+        started Codex in the same new CODEX_HOME at the same moment, which it does not survive.
+        """
         about = {"name": "turnwire", "title": "Turnwire", "version": __version__}
         able = {"experimentalApi": True}
-        try:
-            await self.request("initialize", clientInfo=about, capabilities=able)
-        except RequestFailed as refused:
-            raise AgentGone(f"Codex could not be started: {refused}") from refused
+        for pause in (*_PAUSES, None):
+            self._launch(await start())
+            try:
+                await self.request("initialize", clientInfo=about, capabilities=able)
+                break
+            except RequestFailed as refused:
+                raise AgentGone(f"Codex could not be started: {refused}") from refused
+            except AgentGone as gone:
+                why = await self._ended_early()
+                if pause is None or why is None:
+                    said = f"Codex could not be started: {why or gone.message}"
+                    raise AgentGone(said) from gone
+                _log.warning("Codex ended at its start and is started again: %s", why)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
         self.write({"method": "initialized"})
+
+    def _launch(self, process: GuardedProcess) -> None:
+        self._broken = asyncio.get_running_loop().create_future()
+        self._split = LineSplitter(_LONGEST)
+        self._process = process
+        process.listen(self._receive)
+        self._watching = asyncio.create_task(self._watch(process))
+
+    async def _ended_early(self) -> str | None:
+        """Returns how the process ended, if it ended without an answer. Ends the rest of it."""
+        assert self._broken is not None
+        assert self._process is not None
+        if self._has_answered or self._broken.done():
+            return None
+        await self.end()
+        return self._process.how_it_ended()
 
     # --- output -------------------------------------------------------------------------------
 
@@ -93,6 +123,7 @@ class AppServer:
         """Hands an answer to the request that waits for it."""
         if not isinstance(message, m.Result | m.Failed) or message.id is None:
             return
+        self._has_answered = True
         waiting = self._waiting.pop(message.id, None)
         if waiting is None or waiting.done():
             return
@@ -108,10 +139,19 @@ class AppServer:
         either: set[asyncio.Future[Any]] = {silence, self._broken}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         silence.cancel()
+        if self._broken.done():
+            why = self._broken.result()
+        else:
+            with suppress(TimeoutError):  # it has closed its output, and goes on
+                async with asyncio.timeout(_ENDS):
+                    await process.wait()
+            why = process.how_it_ended()
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(AgentGone("Codex has ended."))
+                waiting.set_exception(AgentGone(why))
         self._waiting.clear()
+        if not self._has_answered:  # `begin` reports it
+            return
         await self._over(self._broken.result() if self._broken.done() else None)
 
     async def why_gone(self, broken: str | None) -> str:

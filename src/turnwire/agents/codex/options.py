@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from turnwire.agents.client_tools import ClientTool, check_client_tools
 from turnwire.core.error_codes import Refused
 
 __all__ = ["CodexOptions", "read_options"]
@@ -19,6 +20,7 @@ class CodexOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     effort: str | None = None  # how long the model thinks: minimal, low, medium, high, ...
     instructions: str | None = None  # added to Codex's own
     config: dict[str, Any] = {}  # values of config.toml, by their dotted names
+    client_tools: list[ClientTool] = []  # tools of the front end, for a new thread
 
 
 def read_options(given: Any) -> CodexOptions:
@@ -30,6 +32,8 @@ def read_options(given: Any) -> CodexOptions:
             hint = f"Did you mean {near[0]}?" if near else f"There is: {', '.join(names)}."
             raise Refused("INVALID_PAYLOAD", f"Codex has no option {name!r}. {hint}")
     try:
-        return msgspec.convert(given, CodexOptions)
+        found = msgspec.convert(given, CodexOptions)
     except msgspec.ValidationError as error:
         raise Refused("INVALID_PAYLOAD", f"Codex cannot use these options: {error}") from None
+    check_client_tools(found.client_tools)
+    return found

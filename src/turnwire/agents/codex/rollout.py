@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-__all__ = ["has_message", "questions_in"]
+__all__ = ["call_in", "has_message", "questions_in"]
 
 
 def has_message(path: str | None, message_id: str) -> bool:
@@ -38,22 +39,32 @@ def questions_in(path: str | None, call_id: str) -> list[dict[str, Any]]:
 
     A process that asks again after a crash needs them: the answer quotes the question.
     """
-    named = call_id.encode()
-    for line in reversed(_lines(path)):
-        if named in line:
-            questions = _questions(line, call_id)
-            if questions:
-                return questions
+    for call in _calls(path, call_id):
+        try:
+            asked = msgspec.json.decode(call["arguments"])["questions"]
+        except (msgspec.DecodeError, LookupError, TypeError):
+            continue
+        questions = asked if isinstance(asked, list) else []
+        if found := [each for each in questions if isinstance(each, dict)]:
+            return found
     return []
 
 
-def _questions(line: bytes, call_id: str) -> list[dict[str, Any]]:
-    try:
-        entry = msgspec.json.decode(line)
-        payload = entry["payload"]
-        if payload.get("call_id") != call_id:
-            return []
-        asked = msgspec.json.decode(payload["arguments"])["questions"]
-    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
-        return []
-    return [each for each in asked if isinstance(each, dict)] if isinstance(asked, list) else []
+def call_in(path: str | None, call_id: str, names: Collection[str]) -> str | None:
+    """Returns a call of one of these tools, as text. Returns None if the record has none."""
+    calls = [call for call in _calls(path, call_id) if call.get("name") in names]
+    return f"{calls[0]['name']} {calls[0].get('arguments', '')}" if calls else None
+
+
+def _calls(path: str | None, call_id: str) -> Iterator[dict[str, Any]]:
+    """Yields what the record has about a call, the newest first."""
+    named = call_id.encode()
+    for line in reversed(_lines(path)):
+        if named not in line:
+            continue
+        try:
+            payload = msgspec.json.decode(line)["payload"]
+            if payload.get("call_id") == call_id:
+                yield payload
+        except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+            pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,12 +13,14 @@ from msgspec import UNSET, Raw, UnsetType
 
 from turnwire.agents.codex.app_server import AppServer, RequestFailed
 from turnwire.agents.codex.commands import COMMANDS, command_in, run_control
+from turnwire.agents.codex.first_start import first_alone
 from turnwire.agents.codex.prompts import answer_prompt, input_of
-from turnwire.agents.codex.rollout import has_message, questions_in
+from turnwire.agents.codex.rollout import call_in, has_message, questions_in
 from turnwire.agents.codex.settings import Settings
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
+from turnwire.core.answers import as_text
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
@@ -61,12 +64,17 @@ class CodexSession(LocalSession):
     async def begin(
         self,
         start: Callable[[], Awaitable[GuardedProcess]],
+        home: Path,
         *,
         resume: str | None = None,
         fork: dict[str, Any] | None = None,
     ) -> None:
-        """Starts the program and opens the thread. Raises AgentGone or RequestFailed."""
-        await self._server.begin(start)
+        """Starts the program with its CODEX_HOME, and opens the thread.
+
+        Raises AgentGone or RequestFailed.
+        """
+        async with first_alone(home):
+            await self._server.begin(start)
         chosen = self._settings.for_thread()
         if resume is not None:
             answer = await self._server.request(
@@ -75,7 +83,8 @@ class CodexSession(LocalSession):
         elif fork is not None:
             answer = await self._server.request("thread/fork", excludeTurns=True, **fork, **chosen)
         else:
-            answer = await self._server.request("thread/start", **chosen)
+            new = self._settings.for_new_thread()
+            answer = await self._server.request("thread/start", **new)
         thread = msgspec.convert(answer, _Opened).thread
         self._thread_id, self._path = thread.id, thread.path
 
@@ -176,9 +185,15 @@ class CodexSession(LocalSession):
                 named = {"request_id": reply.request_id, "in_words": True}
                 self._say(self._news("answer_delivered", told, ev.AnswerDelivered, **named))
             if reply.decision != "deny":
-                asked = await asyncio.to_thread(questions_in, self._path, reply.request_id)
-                answers.append((asked, reply.answer))
+                answers.append(await asyncio.to_thread(self._quoted, reply))
         self._begin("turn/start", input=[{"type": "text", "text": answer_prompt(answers)}])
+
+    def _quoted(self, reply: Reply) -> tuple[list[Any], Any]:
+        """Returns an answer with what Codex had asked, or called, according to its record."""
+        called = call_in(self._path, reply.request_id, self._settings.client_tools)
+        if called is not None:
+            return [{"question": called}], as_text(reply.answer)
+        return questions_in(self._path, reply.request_id), reply.answer
 
     async def choose(
         self,

@@ -10,13 +10,19 @@ from turnwire.dialects.codex.modes import MODES
 __all__ = ["DEFAULT", "Settings", "split_model"]
 
 DEFAULT = "default"  # the model of config.toml
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 def split_model(chosen: str | None) -> tuple[str | None, str | None]:
-    """Returns model and effort of a choice such as `gpt-5.5/high`. None is that of config.toml."""
+    """Returns model and effort of a choice such as `gpt-5.5/high`. None is that of config.toml.
+
+    The name of a model may have a slash itself: `openai/gpt-5`.
+    """
     if chosen is None:
         return None, None
-    model, _, effort = chosen.partition("/")
+    model, slash, effort = chosen.rpartition("/")
+    if not slash or effort not in _EFFORTS:
+        model, effort = chosen, ""
     return None if model in ("", DEFAULT) else model, effort or None
 
 
@@ -34,8 +40,26 @@ class Settings:
         self._now = {"model": model, "permission_mode": permission_mode}
         self._options = options
 
+    @property
+    def client_tools(self) -> list[str]:
+        """Returns the names of the front end's tools."""
+        return [tool.name for tool in self._options.client_tools]
+
+    def for_new_thread(self) -> dict[str, Any]:
+        """Returns the parameters of thread/start. Codex keeps the tools with the thread."""
+        tools = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+            }
+            for tool in self._options.client_tools
+        ]
+        return {**self.for_thread(), "dynamicTools": tools or None}
+
     def for_thread(self) -> dict[str, Any]:
-        """Returns the parameters of thread/start, thread/resume and thread/fork."""
+        """Returns the parameters of thread/resume and thread/fork."""
         model, effort = split_model(self._now["model"])
         config = dict(self._options.config)
         if effort or self._options.effort:

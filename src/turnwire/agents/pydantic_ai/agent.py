@@ -38,6 +38,7 @@ class PydanticAgent:
         self.capabilities = AgentCapabilities(
             commands=["session.set_model"] if models else [],
             images=True,
+            files=["application/pdf", "text/*"],
             models=list(models),
             options=[CLIENT_TOOLS],
             questions_survive=True,

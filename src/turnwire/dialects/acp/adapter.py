@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.core import events as ev
 from turnwire.core import forms
@@ -42,12 +42,16 @@ _SESSIONS = ("session/new", "session/load", "session/resume")
 class AcpStreamAdapter:
     """Follows one agent process. Call `feed` for its lines and `sent` for the host's, in order.
 
+    The host opens the session, and its id stays. What the agent reports about another session, such
+    as one of a sub-agent, is kept as unknown events.
+
     `key` makes ids of messages unique in the conversation, if the agent gives them no id.
     """
 
     def __init__(self, provider: str = "acp", key: str = "message") -> None:
         self.provider = provider
         self.session_id = ""
+        self._has_session = False  # the session is open, so its id stays
         self.agent = InitializeResult()
         self._key = key
         self._growing = Growing(provider, key)
@@ -93,8 +97,10 @@ class AcpStreamAdapter:
         """Returns the events of one line of the agent, in order; often one, sometimes none."""
         message = line.message
         if type(message) is rpc.Update and self._in_turn:
-            update = message.params.update
-            if type(update) is updates.AgentMessageChunk:  # the most frequent line
+            params = message.params
+            update = params.update
+            if type(update) is updates.AgentMessageChunk and params.session_id == self.session_id:
+                # The most frequent line.
                 return self._growing.chunk("text", update.content, update.message_id)
         handle = self._handlers.get(type(message))
         # Requests about files and terminals are handled by the host.
@@ -121,6 +127,7 @@ class AcpStreamAdapter:
                 return self._answered(number, result)
             case rpc.NewSession() | rpc.LoadSession() | rpc.ResumeSession() as opening:
                 self._methods[opening.id] = _method(opening)
+                self._has_session = False
                 if isinstance(opening.params, dict):
                     self._cwd = opening.params.get("cwd")
                     self._meet(opening.params.get("sessionId"))
@@ -137,6 +144,11 @@ class AcpStreamAdapter:
         return self._end("agent_lost")
 
     # --- used by the host ---------------------------------------------------------------------
+
+    def call_of(self, asked: rpc.PermissionParams) -> dict[str, Any]:
+        """Returns the fields of the call that a permission was just asked for, as told so far."""
+        call_id = self._call_id(asked.tool_call.tool_call_id, asked.session_id)
+        return dict(self._calls[call_id].fields) if call_id in self._calls else {}
 
     def printed(self, terminal_id: str, piece: str) -> Events:
         """Takes output of a terminal that the host runs for the agent."""
@@ -179,9 +191,25 @@ class AcpStreamAdapter:
         return self._growing.whose
 
     def _meet(self, session_id: Any) -> None:
+        """Takes the id of the session, from the host or from a result that the host waits for."""
         if isinstance(session_id, str) and session_id:
             self.session_id = session_id
+            self._has_session = True
             self._growing.whose = (self.provider, session_id, None, None)
+
+    def _is_ours(self, session_id: str) -> bool:
+        """Returns whether this is the session. Before one is open, the first that is named is."""
+        if not self._has_session:
+            self._meet(session_id)
+        return session_id == self.session_id
+
+    def _call_id(self, call_id: str, session_id: str) -> str:
+        """Returns the id of a call in the conversation: sessions count their calls separately."""
+        return call_id if session_id == self.session_id else f"{session_id}/{call_id}"
+
+    def _renamed(self, change: updates.ToolCallFields, session_id: str) -> updates.ToolCallFields:
+        call_id = self._call_id(change.tool_call_id, session_id)
+        return structs.replace(change, tool_call_id=call_id)
 
     def _begin(self, session_id: str) -> Events:
         self._meet(session_id)
@@ -266,12 +294,13 @@ class AcpStreamAdapter:
         out = self._opened()
         if out is None:
             return [self._late("session/request_permission", line)]
-        self._meet(request.params.session_id)
-        call = self._call(request.params.tool_call)
+        params = request.params
+        self._is_ours(params.session_id)
+        call = self._call(self._renamed(params.tool_call, params.session_id))
         out += self._growing.announce(call)
         request_id = f"{self._key}-{request.id}"
         self._open[request.id] = request_id
-        always = [each for each in request.params.options if each.kind == "allow_always"]
+        always = [each for each in params.options if each.kind == "allow_always"]
         asked = ev.PermissionRequested(
             *self._whose,
             request_id,
@@ -337,11 +366,20 @@ class AcpStreamAdapter:
     def _update(self, message: rpc.Update, line: Line) -> Events:
         update = message.params.update
         kind = type(update)
+        if not self._is_ours(message.params.session_id):
+            return self._of_another(message.params, line)
         if kind is updates.AgentMessageChunk or kind is updates.AgentThoughtChunk:
             return self._chunk(update, line)
-        if message.params.session_id != self.session_id:
-            self._meet(message.params.session_id)
         return self._updates[kind](update, line)
+
+    def _of_another(self, params: rpc.UpdateParams, line: Line) -> Events:
+        """Handles an update of another session: only of a call that a permission was asked for."""
+        update = params.update
+        if isinstance(update, updates.ToolCall | updates.ToolCallUpdate):
+            change = self._renamed(update, params.session_id)
+            if change.tool_call_id in self._calls:
+                return self._tool_call(change, line)
+        return [self._unknown("session/update", line, "it belongs to another session")]
 
     def _chunk(self, update: Any, line: Line) -> Events:
         kind: ev.DeltaKind = "text" if type(update) is updates.AgentMessageChunk else "thinking"

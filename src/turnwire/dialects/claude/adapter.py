@@ -22,7 +22,7 @@ from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
 from turnwire.dialects.claude.news import MEANINGS
 from turnwire.dialects.claude.plan import Plan
-from turnwire.dialects.claude.questions import is_question
+from turnwire.dialects.claude.questions import client_tool, is_question
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
 from turnwire.dialects.claude.translate import unify_all
 
@@ -391,7 +391,7 @@ class ClaudeStreamAdapter(StreamFollower):
                 parent,
                 None,
                 tool_use_id,
-                frame.tool_name,
+                client_tool(frame.tool_name or "") or frame.tool_name,
                 frame.elapsed_time_seconds,
                 None,
                 bool(frame.heartbeat),

@@ -27,7 +27,7 @@ __all__ = ["Kind", "Record", "Title", "as_said", "read_record"]
 # aside:   a record only for the model or for the program itself
 Kind: TypeAlias = Literal["said", "begun", "told", "result", "stopped", "news", "aside"]
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 _STOPPED = "[Request interrupted by user"
 # Written by the program as messages of the user.
 _NOT_SAID = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>")

@@ -1,8 +1,10 @@
-"""Tells which of Claude's tool calls are questions to a person."""
+"""Tells which of Claude's tool calls are questions to a person, or for the front end."""
 
 from __future__ import annotations
 
-__all__ = ["is_question"]
+__all__ = ["client_tool", "is_question"]
+
+_OWN_TOOLS = "mcp__turnwire__"  # begins the names of tools that Turnwire itself offers to Claude
 
 
 def is_question(tool_name: str) -> bool:
@@ -10,3 +12,10 @@ def is_question(tool_name: str) -> bool:
     return tool_name in ("AskUserQuestion", "request_input") or (
         tool_name.startswith("mcp__") and tool_name.endswith("__request_input")
     )
+
+
+def client_tool(tool_name: str) -> str | None:
+    """Returns the front end's own name of a tool. Returns None if the tool is not of a front end."""
+    if not tool_name.startswith(_OWN_TOOLS) or is_question(tool_name):
+        return None
+    return tool_name.removeprefix(_OWN_TOOLS)

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from turnwire.core import blocks as unified
 from turnwire.core.blocks import ContentBlock, Status
 from turnwire.dialects.claude import blocks as claude
-from turnwire.dialects.claude.questions import is_question
+from turnwire.dialects.claude.questions import client_tool, is_question
 
 __all__ = ["tool_type", "unify", "unify_all"]
 
@@ -28,9 +28,15 @@ def tool_type(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _about(name: str) -> tuple[str, bool | None]:
-    """Returns the category of a tool, and True if its calls are questions, else None."""
-    return tool_type(name), is_question(name) or None
+def _about(name: str) -> tuple[str, str, bool | None]:
+    """Returns the name and the category of a tool, and whether its calls are questions.
+
+    True: they are. False: the front end runs the tool, and answers with its result. None: no.
+    """
+    own = client_tool(name)
+    return (
+        (name, tool_type(name), is_question(name) or None) if own is None else (own, "TOOL", False)
+    )
 
 
 def unify(block: claude.ClaudeBlock, status: Status = "completed") -> ContentBlock:
@@ -70,12 +76,12 @@ def _redacted_thinking(block: claude.RedactedThinkingBlock, status: Status) -> C
 
 
 def _tool_use(block: claude.ToolUseBlock, status: Status) -> ContentBlock:
-    kind, asks = _about(block.name)
-    return unified.ToolUseBlock(block.id, block.name, kind, block.input, "in_progress", None, asks)
+    name, kind, asks = _about(block.name)
+    return unified.ToolUseBlock(block.id, name, kind, block.input, "in_progress", None, asks)
 
 
 def _mcp_tool_use(block: claude.McpToolUseBlock, status: Status) -> ContentBlock:
-    _, asks = _about(block.name)
+    _, _, asks = _about(block.name)
     return unified.ToolUseBlock(block.id, block.name, "MCP", block.input, "in_progress", None, asks)
 
 

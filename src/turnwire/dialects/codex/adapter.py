@@ -516,16 +516,21 @@ class CodexStreamAdapter:
         voice = self._voice(getattr(message.params, "thread_id", ""))
         whose = self._whose(voice)
         request_id = str(message.id)
-        opened = voice.open.get(getattr(message.params, "item_id", ""))
+        out: Events = []
+        item_id = getattr(message.params, "item_id", "")
+        if isinstance(message.params, m.ToolCallRequest) and item_id not in voice.open:
+            call, given = message.params.tool, message.params.arguments
+            item = i.DynamicToolCall(id=item_id, tool=call, arguments=given)
+            self._begin_call(voice, item, line, out)  # its beginning is missing
+        opened = voice.open.get(item_id)
         asked = asks(message, opened.item if opened else None)
         if asked is None:
             return [ev.UnknownEvent(*whose, f"request/{message.method}", Raw(line.raw))]
-        out: Events = []
         has_call = opened is not None
         call_id = asked.item_id
         if not has_call:  # the request is itself a call, which its answer completes
             is_question = bool(asked.questions) or None
-            call: list[ContentBlock] = [
+            block: list[ContentBlock] = [
                 ToolUseBlock(
                     call_id,
                     asked.name,
@@ -535,13 +540,14 @@ class CodexStreamAdapter:
                     asks=is_question,
                 )
             ]
-            out.append(ev.AssistantMessage(*whose, call_id, 0, call, self._model))
+            out.append(ev.AssistantMessage(*whose, call_id, 0, block, self._model))
         self._requests[request_id] = Request(
             message.id, message, call_id, has_call, voice.parent, voice.agent_id
         )
         about = (*whose, request_id, call_id, asked.name)
         if asked.questions:
-            out.append(ev.QuestionAsked(*about, asked.questions, asked.input, Raw(line.raw), True))
+            shown = (asked.questions, asked.input, Raw(line.raw), asked.is_question)
+            out.append(ev.QuestionAsked(*about, *shown))
         else:
             out.append(
                 ev.PermissionRequested(

@@ -41,6 +41,7 @@ __all__ = [
     "TokenCounts",
     "TokenUsage",
     "TokenUsageUpdated",
+    "ToolCallRequest",
     "Turn",
     "TurnCompleted",
     "TurnError",
@@ -295,6 +296,20 @@ class UserInputRequest(_OfThread, frozen=True):
     is_blocking: bool = True
 
 
+class ToolCallRequest(_OfThread, frozen=True):
+    """Codex has the host run one of its tools."""
+
+    call_id: str
+    tool: str
+    arguments: Any = None
+    namespace: str | None = None
+
+    @property
+    def item_id(self) -> str:
+        """Returns the item that waits: the call."""
+        return self.call_id
+
+
 class ElicitationRequest(_OfThread, frozen=True):
     """An MCP server asks a person."""
 
@@ -491,7 +506,7 @@ REQUESTS: dict[str, type[Struct] | None] = {
     "item/permissions/requestApproval": PermissionsApproval,
     "item/tool/requestUserInput": UserInputRequest,
     "mcpServer/elicitation/request": ElicitationRequest,
-    "item/tool/call": None,
+    "item/tool/call": ToolCallRequest,
     "account/chatgptAuthTokens/refresh": None,
     "attestation/generate": None,
     "currentTime/read": None,

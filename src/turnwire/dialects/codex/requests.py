@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from turnwire.core import events as ev
 from turnwire.core import forms
-from turnwire.core.questions import questions_of
+from turnwire.core.answers import as_text
+from turnwire.core.questions import client_tool_question, questions_of
 from turnwire.dialects.codex import items as i
 from turnwire.dialects.codex import messages as m
 from turnwire.dialects.codex.translate import changes_of
@@ -40,6 +41,7 @@ class WhatIsAsked(Struct, frozen=True, gc=False):
     title: str | None = None
     reason: str | None = None
     suggestions: list[Any] = []
+    is_question: bool = True  # the call itself asks; false: the host runs the tool, and answers
 
 
 def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
@@ -70,7 +72,13 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 [],
                 None,
                 asked.reason,
-                [_rule("file_change", ", ".join(each.path for each in changes))],
+                [
+                    _rule(
+                        "file_change",
+                        ", ".join(each.path for each in changes),
+                        same_input=asked.grant_root is not None,
+                    )
+                ],
             )
         case m.PermissionsApproval() as asked:
             shown = {"permissions": asked.permissions, "cwd": asked.cwd}
@@ -81,24 +89,35 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 [],
                 None,
                 asked.reason,
-                [_rule("request_permissions", None)],
+                [_rule("request_permissions", None, same_input=True)],
             )
         case m.UserInputRequest() as asked if asked.questions:
             given = [_as_input(each) for each in asked.questions]
             questions = [_question(each) for each in asked.questions]
             return WhatIsAsked(asked.item_id, "request_user_input", {"questions": given}, questions)
+        case m.ToolCallRequest() as asked:
+            shown = client_tool_question(asked.tool)
+            return WhatIsAsked(
+                asked.call_id, asked.tool, shown, questions_of(shown), is_question=False
+            )
         case m.ElicitationRequest() as asked:
             return _elicitation(asked, f"elicitation-{asked.turn_id}-{message.id}")
         case _:
             return None
 
 
-def _rule(name: str, what: str | None, destination: str = "session") -> dict[str, Any]:
-    """Returns the rule to allow something without a question, until the session ends or longer."""
+def _rule(
+    name: str, what: str | None, destination: str = "session", *, same_input: bool = False
+) -> dict[str, Any]:
+    """Returns the rule to allow something without a question, until the session ends or longer.
+
+    `same_input`: the rule also depends on the rest of the input, as the directory of a command.
+    """
     rule = {"toolName": name, "ruleContent": what} if what else {"toolName": name}
     kept = {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": destination}
-    # Codex writes other rules into its own files, or does not keep them.
-    return kept if destination == "session" else {**kept, "narrowable": False}
+    if destination != "session":  # Codex writes it into its own files, or does not keep it
+        return {**kept, "narrowable": False}
+    return {**kept, "same_input": True} if same_input else kept
 
 
 def _lasting(asked: m.CommandApproval) -> list[tuple[dict[str, Any], Any]]:
@@ -108,7 +127,7 @@ def _lasting(asked: m.CommandApproval) -> list[tuple[dict[str, Any], Any]]:
     commands that begin alike, and for a host of the network.
     """
     lasting: list[tuple[dict[str, Any], Any]] = [
-        (_rule("command_execution", asked.command), "acceptForSession")
+        (_rule("command_execution", asked.command, same_input=True), "acceptForSession")
     ]
     decisions: list[Any] = [*(asked.available_decisions or [])]
     if asked.proposed_execpolicy_amendment:
@@ -192,6 +211,9 @@ def answer_of(
     match request.asked.params:
         case m.UserInputRequest() as asked:
             return {"answers": {} if denied else _answers(asked, answer)}
+        case m.ToolCallRequest():
+            text = "The host did not run the tool." if denied else as_text(answer)
+            return {"contentItems": [{"type": "inputText", "text": text}], "success": not denied}
         case m.ElicitationRequest() as asked:
             return _elicited(asked, None if denied else answer)
         case m.PermissionsApproval() as asked:

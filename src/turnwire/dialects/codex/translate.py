@@ -95,9 +95,9 @@ def result_of(item: Any, output: str, *, interrupted: bool = False) -> ToolResul
                 item.id, item.server, item.tool, item.arguments, status, item.result, error
             )
         case _:
-            content = item.content_items if isinstance(item, i.DynamicToolCall) else None
+            content = _host_content(item) if isinstance(item, i.DynamicToolCall) else None
             block = unified.UnknownBlock(str(item.__struct_config__.tag), msgspec.to_builtins(item))
-    if not content:
+    if not content and not (content == "" and isinstance(item, i.DynamicToolCall)):
         content = "interrupted" if interrupted else item.status
     failed = status == "failed"
     return ToolResultBlock(item.id, content, failed, status, Raw(_encode(block)))
@@ -126,6 +126,15 @@ def _kind(kind: Any) -> str:
 def _mcp_content(item: i.McpToolCall) -> Any:
     said = item.result.get("content") if isinstance(item.result, dict) else None
     return said or _message(item.error)
+
+
+def _host_content(item: i.DynamicToolCall) -> Any:
+    """Returns what the host has answered: a text, or a list if it has other parts. None: nothing."""
+    match item.content_items:
+        case [{"type": "inputText", "text": str(text)}]:
+            return text
+        case other:
+            return other
 
 
 def _message(error: Any) -> str | None:

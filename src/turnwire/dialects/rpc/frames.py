@@ -125,6 +125,7 @@ class Capabilities(_Plain, frozen=True):
     permission_modes: list[str] = []  # for `setPermissionMode`
     options: list[str] = []  # for `connect`
     steer: bool = False  # whether a query may go into the running turn
+    files: list[str] = []  # types that `queryWithContent` accepts, as in an Accept header
 
 
 class Connected(_Plain, frozen=True):

@@ -14,6 +14,7 @@ __all__ = [
     "Connect",
     "Content",
     "Disconnect",
+    "ForgetRule",
     "GetCapabilities",
     "GetCommands",
     "GetContextUsage",
@@ -21,6 +22,7 @@ __all__ = [
     "GetHistorySessions",
     "GetMcpStatus",
     "GetModels",
+    "GivenFile",
     "GivenImage",
     "GivenText",
     "ImageSource",
@@ -159,11 +161,18 @@ class GivenImage(_Params, frozen=True, tag_field="type", tag="image"):
     source: ImageSource
 
 
-Content: TypeAlias = GivenText | GivenImage
+class GivenFile(_Params, frozen=True, tag_field="type", tag="file"):
+    """A file that was uploaded before."""
+
+    name: _NotEmpty
+    blob_id: _NotEmpty
+
+
+Content: TypeAlias = GivenText | GivenImage | GivenFile
 
 
 class QueryWithContent(_Params, frozen=True):
-    """Sends a message of text and images, in their order."""
+    """Sends a message of text, images and files, in their order."""
 
     content: Annotated[list[Content], Meta(min_length=1)]
     client_message_id: _NotEmpty | None = (
@@ -180,6 +189,12 @@ class Interrupt(_Params, frozen=True):
 
 
 # --- the agent ----------------------------------------------------------------------------------
+
+
+class ForgetRule(_Params, frozen=True):
+    """Takes a remembered permission rule back: the agent asks again."""
+
+    rule_id: _NotEmpty
 
 
 class SetAgent(_Params, frozen=True):
@@ -279,6 +294,7 @@ Method: TypeAlias = (
     | Query
     | QueryWithContent
     | Interrupt
+    | ForgetRule
     | SetAgent
     | SetModel
     | SetPermissionMode
@@ -302,6 +318,7 @@ METHODS: dict[str, type[Method]] = {
     "queryWithContent": QueryWithContent,
     "interrupt": Interrupt,
     "disconnect": Disconnect,
+    "forgetRule": ForgetRule,
     "setAgent": SetAgent,
     "setModel": SetModel,
     "setPermissionMode": SetPermissionMode,

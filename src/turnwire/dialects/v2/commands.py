@@ -15,6 +15,7 @@ __all__ = [
     "Beat",
     "ClientFrame",
     "ControlCommand",
+    "ForgetRule",
     "Heartbeat",
     "InputResponse",
     "Interrupt",
@@ -28,6 +29,7 @@ __all__ = [
     "QueueCommand",
     "Rewind",
     "RewindTo",
+    "RuleChoice",
     "SendMessage",
     "SentBlob",
     "SentContent",
@@ -163,6 +165,12 @@ class RewindTo(_Wish, frozen=True):
     dry_run: bool = False  # only report which files would change
 
 
+class RuleChoice(_Wish, frozen=True):
+    """Which rule to take back."""
+
+    rule_id: _NotEmpty  # one of `GET /api/conversations/{id}/rules`
+
+
 class AgentChoice(_Wish, frozen=True):
     """The agent that speaks from the next turn on."""
 
@@ -238,6 +246,12 @@ class Rewind(_Command, frozen=True, tag="user.rewind"):
     payload: RewindTo
 
 
+class ForgetRule(_Command, frozen=True, tag="session.forget_rule"):
+    """Takes a remembered permission rule back: the agent asks again."""
+
+    payload: RuleChoice
+
+
 class SetAgent(_Command, frozen=True, tag="session.set_agent"):
     """Lets another agent speak from the next turn on. It is told what was said before."""
 
@@ -281,6 +295,7 @@ ClientFrame: TypeAlias = (
     | Interrupt
     | QueueCommand
     | Rewind
+    | ForgetRule
     | SetAgent
     | SetModel
     | SetPermissionMode

@@ -25,6 +25,7 @@ __all__ = [
     "ControlAck",
     "ConversationInterrupted",
     "ConversationUpdated",
+    "ForgetRuleAck",
     "Frame",
     "InputResponseAck",
     "InterruptAck",
@@ -264,6 +265,12 @@ class RewindAck(Frame, frozen=True, tag="user.rewind.ack"):
     payload: p.Accepted
 
 
+class ForgetRuleAck(Frame, frozen=True, tag="session.forget_rule.ack"):
+    """The rule was taken back. session.state has the number of those that are left."""
+
+    payload: p.Accepted
+
+
 class SetAgentAck(Frame, frozen=True, tag="session.set_agent.ack"):
     """The agent was chosen. session.state tells when it speaks."""
 
@@ -337,6 +344,7 @@ ServerFrame: TypeAlias = (
     | InterruptAck
     | QueueAck
     | RewindAck
+    | ForgetRuleAck
     | SetAgentAck
     | SetModelAck
     | SetPermissionModeAck

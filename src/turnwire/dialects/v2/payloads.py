@@ -270,6 +270,7 @@ class Accepted(_Payload, frozen=True):
     max_thinking_tokens: int | None = None  # session.set_max_thinking_tokens
     result: Any = None  # session.control: a ControlResult
     agent: str | None = None  # session.set_agent
+    rule_id: str | None = None  # session.forget_rule
 
 
 class HeartbeatAck(_Payload, frozen=True):

@@ -48,6 +48,11 @@ def content_of(message: SentMessage) -> list[c.SentContent]:
                 known = more.get("mimeType")
                 given_type = known if isinstance(known, str) else None
                 out.append(_linked(url, given_type, is_image=kind == "image"))
+            case {"type": "text"}:
+                raise Refused("INVALID_PAYLOAD", "A part 'text' has a `text`, of text.")
+            case {"type": ("image" | "document") as kind}:
+                said = "a `source` of the type data (`value`, `mimeType`) or url (`value`)"
+                raise Refused("INVALID_PAYLOAD", f"A part {kind!r} has {said}.")
             case _:
                 kind = part.get("type")
                 raise Refused("INVALID_PAYLOAD", f"A message cannot have the part {kind!r}.")

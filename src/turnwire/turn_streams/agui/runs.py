@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from turnwire.dialects.agui import events as e
 from turnwire.dialects.v2 import frames as f
-from turnwire.turn_streams.agui.place import StreamPlace, place_of
 from turnwire.turn_streams.agui.writer import AguiWriter, Run
+from turnwire.turn_streams.place import StreamPlace, place_of
 from turnwire.turn_streams.turns import has_number
 
 __all__ = ["RunsWriter"]

@@ -37,10 +37,10 @@ from turnwire.turn_streams.agui.parts import (
     usage_of,
     user_message,
 )
-from turnwire.turn_streams.agui.place import StreamPlace, mark_of
 from turnwire.turn_streams.agui.sent import delta_of
 from turnwire.turn_streams.agui.subagents import Subagents
 from turnwire.turn_streams.growing_blocks import Growing, GrowingBlocks, piece_of
+from turnwire.turn_streams.place import StreamPlace, log_mark, mark_of
 
 __all__ = ["AguiWriter", "Run", "messages_of"]
 
@@ -95,7 +95,7 @@ class AguiWriter:
         self._is_shown = False  # the frame becomes events; otherwise the client has it
         self._bare: list[AguiMessage] | None = None  # a snapshot that has no reasoning
         self._is_begun = False
-        self._epoch = ""
+        self._log = ""
         self._step: str | None = None
         self._state: dict[str, Any] | None = None  # as the client has it
         self._status: Status | None = None
@@ -131,7 +131,7 @@ class AguiWriter:
         """The id of the newest event: what the reader has now. None before its snapshot."""
         if self._builder is not None:
             return None
-        place = f"{self.last}{self._epoch}"
+        place = f"{self.last}{self._log}"
         for name, length in self._marks.values():
             place += f";{name}={length}"
         return place
@@ -153,7 +153,7 @@ class AguiWriter:
         if isinstance(frame, f.SessionState):
             self._take_status(frame.payload, out)
         elif isinstance(frame, f.SessionConnected | f.SessionResumed):
-            self._epoch = f"@{mark_of(frame.payload.epoch)}"
+            self._log = log_mark(frame.payload.epoch, frame.conversation_id)
         elif isinstance(frame, f.SessionReset):
             self._builder = MessagesBuilder()  # the client's copy is void
             self.last = self._after = 0

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import commands as c
-from turnwire.turn_streams.aisdk.parts import OURS
 
-__all__ = ["ChatRequest", "SentMessage", "answers_in", "content_of", "place_of"]
+__all__ = ["ChatRequest", "SentMessage", "TurnPlace", "answers_in", "content_of", "place_in"]
 
 _DATA_URL = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 _BLOB = re.compile(r".*/api/blobs/([\w-]+)")
+_FIELDS = {"text": "text", "file": "url` and a `mediaType"}
 _TURN = re.compile(r"turn-([0-9]{1,18})")
 
 
@@ -32,7 +32,7 @@ class ChatRequest(Struct, frozen=True, rename="camel"):
 
     id: str
     messages: list[SentMessage]
-    trigger: str = "submit-message"
+    trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     message_id: str | None = None
     agent: str | None = None  # of a new conversation
     options: dict[str, Any] = {}  # of a new conversation
@@ -48,6 +48,9 @@ def content_of(message: SentMessage) -> list[c.SentContent]:
                     out.append(c.SentText(text))
             case {"type": "file", "url": str(url), "mediaType": str(media_type)}:
                 out.append(_file(url, media_type, part.get("filename")))
+            case {"type": ("text" | "file") as kind}:
+                said = f"A part {kind!r} has a `{_FIELDS[kind]}`, of text."
+                raise Refused("INVALID_PAYLOAD", said)
             case _:
                 kind = part.get("type")
                 raise Refused("INVALID_PAYLOAD", f"A message cannot have the part {kind!r}.")
@@ -74,19 +77,25 @@ def _file(url: str, media_type: str, filename: Any) -> c.SentContent:
     return c.SentImage(media_type, url=url)
 
 
-def place_of(message: SentMessage) -> tuple[int, int] | None:
-    """Returns the turn of one of our messages, and the newest entry that the client has of it.
+class TurnPlace(Struct, frozen=True):
+    """What a client has of a turn, as one of our messages says."""
 
-    Returns None if the message is not ours.
-    """
+    turn_id: int
+    sequence: int = 0  # the newest entry of the turn; 0: not known
+    conversation: str | None = None  # None: not known
+
+
+def place_in(message: SentMessage) -> TurnPlace | None:
+    """Returns the place that one of our messages stands for. Returns None if it is not ours."""
     found = _TURN.fullmatch(message.id)
     if found is None:
         return None
     match message.metadata:
-        case {"turnwire": {"sequence": int(sequence)}} if sequence >= 0:
-            return int(found[1]), sequence
+        case {"turnwire": {"sequence": int(sequence), **more}} if sequence >= 0:
+            name = more.get("conversation")
+            return TurnPlace(int(found[1]), sequence, name if isinstance(name, str) else None)
         case _:
-            return int(found[1]), 0
+            return TurnPlace(int(found[1]))
 
 
 def answers_in(message: SentMessage) -> list[c.InputResponse | c.PermissionResponse]:
@@ -122,6 +131,3 @@ def _decision(
 ) -> c.PermissionResponse:
     given = reason if decision == "deny" else None
     return c.PermissionResponse(payload=c.PermissionChoice(name, decision, given))
-
-
-assert OURS == "turnwire"  # the pattern of `place_of` cannot name it

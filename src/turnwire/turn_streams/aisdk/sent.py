@@ -26,10 +26,10 @@ class UiSent(StreamSent):
         return event_of(delta_of(piece, piece_of(piece)))
 
 
-def event_of(chunk: u.Chunk, number: int | None = None) -> bytes:
-    """Returns a chunk as a server-sent event; `number` is its id."""
+def event_of(chunk: u.Chunk, own_id: str | None = None) -> bytes:
+    """Returns a chunk as a server-sent event with this id."""
     data = b"data: " + encode_clean(_encode, chunk) + b"\n\n"
-    return data if number is None else b"id: %d\n" % number + data
+    return data if own_id is None else b"id: %s\n" % own_id.encode() + data
 
 
 def delta_of(block: Growing, text: str) -> u.Chunk:

@@ -68,7 +68,8 @@ class UiWriter(TurnWriter[u.Chunk]):
 
     def begin(self, turn_id: int, out: list[u.Chunk]) -> None:
         """Begins the message, or continues it."""
-        out.append(u.Start(message_id_of(turn_id), {OURS: {"turnId": turn_id}}))
+        ours = {"turnId": turn_id, "conversation": self.conversation_id}
+        out.append(u.Start(message_id_of(turn_id), {OURS: ours}))
         if not self.after:
             out.append(u.StartStep())
 

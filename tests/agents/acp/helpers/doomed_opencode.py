@@ -11,9 +11,11 @@ from tests.agents.claude.helpers.real_claude import RULES, TALK
 from turnwire.engine import Engine, EngineSettings
 from turnwire.stores.sqlite import SqliteStore
 
+FORK = "fork"
+
 
 async def serve(program: Path, home: Path, place: Path, url: str) -> None:
-    """Begins a turn, and prints the type of each frame."""
+    """Begins a turn, and prints the type of each frame. After the turn, it forks the conversation."""
     store = await SqliteStore.open(place / "turnwire.db")
     agent = make_opencode(program, url, home, place / "work")
     async with Engine(store, {"opencode": agent}, settings=EngineSettings(lease=3.0)) as engine:
@@ -21,7 +23,11 @@ async def serve(program: Path, home: Path, place: Path, url: str) -> None:
         talk = await engine.create("opencode", conversation_id=TALK, cwd=work, rules=RULES)
         await talk.send("remember the word apple")
         async for frame in talk.follow():
-            print(frame.__struct_config__.tag, flush=True)
+            tag = frame.__struct_config__.tag
+            print(tag, flush=True)
+            if tag == "assistant.complete":
+                await engine.fork(TALK, new_conversation_id=FORK)
+                print("forked", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A small agent that speaks the Agent Client Protocol. The words of a prompt say what it does.
 
 It is run as a program. The environment changes it: SCRIPTED_STATE names the file of its sessions,
-SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes), SCRIPTED_LOGIN=1 wants a login.
+SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes, id), SCRIPTED_LOGIN=1 wants a
+login, SCRIPTED_VERSION is the version of the protocol, as JSON.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class Agent:
                 }
                 method = {"id": "login", "name": "Log in", "description": "Run `scripted login`"}
                 info = {"name": "scripted", "version": "1.0"}
-                result: Any = {"protocolVersion": 1, "agentCapabilities": capabilities}
+                version = json.loads(os.environ.get("SCRIPTED_VERSION", "1"))
+                result: Any = {"protocolVersion": version, "agentCapabilities": capabilities}
                 result |= {"authMethods": [method], "agentInfo": info}
             case "authenticate":
                 self.logged_in = params["methodId"] == "login"
@@ -97,7 +99,8 @@ class Agent:
             case "session/new":
                 self.session = f"session-{len(sessions) + 1}"
                 self.store({**sessions, self.session: []})
-                result = {"sessionId": self.session, **self.settings()}
+                named = {} if "id" in WITHOUT else {"sessionId": self.session}
+                result = {**named, **self.settings()}
             case "session/load" | "session/resume":
                 if params["sessionId"] not in sessions:
                     self.error(message, -32002, "There is no such session")
@@ -127,7 +130,10 @@ class Agent:
         return json.loads(STATE.read_text()) if STATE.exists() else {}
 
     def store(self, sessions: dict[str, list[str]]) -> None:
-        STATE.write_text(json.dumps(sessions))
+        # Several agents share the file: each finds it whole.
+        half = STATE.with_name(f"{STATE.name}.{os.getpid()}-{threading.get_ident()}")
+        half.write_text(json.dumps(sessions))
+        half.replace(STATE)
 
     # --- a turn -------------------------------------------------------------------------------
 
@@ -214,6 +220,13 @@ class Agent:
     def plan(self) -> None:
         self.update("plan", entries=[{"content": "Look", "status": "pending", "priority": "low"}])
 
+    def delegate(self) -> None:
+        """A sub-agent with a session of its own."""
+        main, self.session = self.session, "child"
+        self.update("usage_update", used=1)
+        self.say("Of the child. ")
+        self.session = main
+
     def read(self) -> None:
         self.say(json.dumps(self.ask("fs/read_text_file", path=str(Path.cwd() / "in.txt"), line=2)))
 
@@ -223,6 +236,63 @@ class Agent:
     def write(self) -> None:
         path = str(Path.cwd() / "out.txt")
         self.say(json.dumps(self.ask("fs/write_text_file", path=path, content="written")))
+
+    def allowed(self, **call: Any) -> bool:
+        """Asks for the permission of a call, which it announces first."""
+        call_id = f"call-{next(self.numbers)}-{os.getpid()}"
+        self.update("tool_call", toolCallId=call_id, status="pending", **call)
+        options = [
+            {"optionId": "yes", "kind": "allow_once", "name": "Yes"},
+            {"optionId": "ever", "kind": "allow_always", "name": "Always"},
+            {"optionId": "no", "kind": "reject_once", "name": "No"},
+        ]
+        wanted = {"toolCallId": call_id}
+        answer = self.ask("session/request_permission", toolCall=wanted, options=options)
+        if answer["outcome"]["outcome"] == "cancelled":
+            raise Cancelled
+        self.call = call_id
+        return bool(answer["outcome"]["optionId"] != "no")
+
+    def ends_call(self) -> None:
+        self.update("tool_call_update", toolCallId=self.call, status="completed")
+
+    def put(self, name: str) -> None:
+        path = str(Path.cwd() / name)
+        self.say(json.dumps(self.ask("fs/write_text_file", path=path, content="written")))
+
+    def launch(self, *args: str) -> None:
+        made = self.ask("terminal/create", command="touch", args=list(args))
+        if "terminalId" in made:
+            self.ask("terminal/wait_for_exit", terminalId=made["terminalId"])
+            self.ask("terminal/release", terminalId=made["terminalId"])
+
+    def borrow(self) -> None:
+        """Is allowed to look at a file, and then changes it and runs a command."""
+        path = str(Path.cwd() / "a.txt")
+        self.allowed(title="Look", kind="search", locations=[{"path": path}], rawInput={"a": path})
+        self.put("a.txt")
+        self.launch("b.txt")
+        self.ends_call()
+
+    def revise(self) -> None:
+        """Is allowed to change a file, changes it, and changes it and another one once more."""
+        path = str(Path.cwd() / "a.txt")
+        if self.allowed(title="Edit a.txt", kind="edit", locations=[{"path": path}]):
+            self.put("a.txt")
+            self.ends_call()
+        if self.allowed(title="Edit a.txt", kind="edit", locations=[{"path": path}]):
+            self.ends_call()
+            self.put("a.txt")
+            self.put("b.txt")
+
+    def outright(self) -> None:
+        """Is allowed to run a command, runs it, and runs it and another one once more."""
+        line = "touch a.txt"
+        if self.allowed(title=line, kind="execute", rawInput={"command": line}):
+            self.launch("a.txt")
+            self.launch("a.txt")
+            self.launch("b.txt")
+            self.ends_call()
 
     def terminal(self) -> None:
         made = self.ask(
@@ -271,9 +341,13 @@ ACTS = {
     "permission": Agent.permission,
     "question": Agent.question,
     "plan": Agent.plan,
+    "delegate": Agent.delegate,
     "read": Agent.read,
     "outside": Agent.outside,
     "write": Agent.write,
+    "borrow": Agent.borrow,
+    "revise": Agent.revise,
+    "outright": Agent.outright,
     "terminal": Agent.terminal,
     "sleeper": Agent.sleeper,
     "crash": Agent.crash,

@@ -37,13 +37,16 @@ async def show(talk: Talk) -> None:
         say(talk=talk.id, frame=kind, payload=frame.payload)  # type: ignore[attr-defined]
 
 
-async def until_abandoned(store: Store) -> list[str]:
-    """Waits until the leases of a killed server have expired. Returns all conversations."""
-    names = [row.conversation_id for row in await store.conversations(limit=1000)]
+async def until_abandoned(store: Store, *names: str) -> list[str]:
+    """Waits until the leases of a killed server have expired. Returns the conversations.
+
+    Without names it waits for all of them, so each needs to have had an owner.
+    """
+    names = names or tuple(row.conversation_id for row in await store.conversations(limit=1000))
     async with asyncio.timeout(180):
         while not {*names} <= {*await store.abandoned(now=SystemClock().now())}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # no event announces the end of a lease
-    return names
+    return list(names)
 
 
 async def serve(place: Path, url: str, hold: float, address: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.engine.helpers.watcher import Watcher
 from turnwire.core.view import BlockView, MessageView, TextView, ThinkingView, ToolView, View
+from turnwire.dialects.claude.questions import client_tool
 from turnwire.engine import Engine
 from turnwire.ports import Store
 from turnwire.stores.address import is_database
@@ -101,6 +102,8 @@ def _told(block: BlockView) -> tuple[str, Any]:
             return "redacted", data
         case ToolView(id=call, tool_name="ExitPlanMode"):
             return "tool", (call, "ExitPlanMode", {})  # the plan is added by Claude Code
+        case ToolView(id=call, tool_name=name, input={"metadata": {"client_tool": True}}):
+            return "tool", (call, name, None)  # it shows the question to the front end
         case ToolView(id=call, tool_name=name, input=given):
             return "tool", (call, name, given)
         case _:
@@ -123,7 +126,8 @@ def _scripted(
                 yield "redacted", data
             case ToolUse(id=call, name=name, input=given):
                 new = told[number][1][0] if number < len(told) else None
-                yield "tool", (call or new, name, given)
+                own = client_tool(name)
+                yield "tool", (call or new, own or name, None if own else given)
 
 
 def _all(messages: Iterable[MessageView]) -> Iterator[MessageView]:

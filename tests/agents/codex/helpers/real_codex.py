@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.agents.claude.helpers.killable_server import until_abandoned
 from tests.agents.claude.helpers.log_checks import check_log, check_view, later_view
 from tests.agents.claude.helpers.real_claude import RULES, TALK, Stage, programs
+from tests.agents.helpers.processes import wait_until_gone
 from turnwire.agents.codex import CodexAgent
 from turnwire.agents.codex.installation import find_codex
+from turnwire.agents.guard import descendants_of, running
 from turnwire.engine import Engine
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, ToolUse, codex_environment
@@ -48,6 +53,27 @@ def ask(call: str = "call_1") -> ToolUse:
 def kill_codex() -> None:
     """kill -9 of the program. Its sandbox has the same name, and was started later."""
     os.kill(min(pid for pid, name in programs().items() if name == "codex"), signal.SIGKILL)
+
+
+async def server_dies_at_a_question(place: Path, url: str, options: Any = None) -> None:
+    """Runs a server until Codex asks, and kills it. Returns when its conversation is abandoned."""
+    module = "tests.agents.codex.helpers.doomed_server"
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, str(place), url, json.dumps(options or {})),
+        cwd=Path(__file__).parents[4],
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    async with asyncio.timeout(180):
+        while (await server.stdout.readline()).strip() != b"assistant.request_input":
+            pass
+    below = [each.pid for each in descendants_of(server.pid, running())]
+    os.kill(server.pid, signal.SIGKILL)
+    await server.wait()
+    assert not await asyncio.to_thread(wait_until_gone, below), "no process is left"
+    store = await SqliteStore.open(place / "turnwire.db")
+    await until_abandoned(store)
+    await store.close()
 
 
 class CodexStage(Stage):

@@ -436,3 +436,8 @@ def the_log_tells_of_an_agent_before_it_was_acknowledged(s: Session) -> None:
 @breaks("wrong_state", "13")
 def an_agent_speaks_that_the_log_does_not_name(s: Session) -> None:
     s.payload("session.state", -1)["agent"] = "demo"
+
+
+@breaks("wrong_answer", "06")
+def another_rule_was_taken_back_than_asked_for(s: Session) -> None:
+    s.payload("session.forget_rule.ack")["rule_id"] = "r6"

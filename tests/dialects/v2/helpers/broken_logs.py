@@ -269,7 +269,7 @@ def a_turn_ends_although_it_waits(s: Session) -> None:
     place = s.place("assistant.request_resolved", 1)
     del s.lines[place : s.place("assistant.complete")]
     s.number_log()
-    s.cut("session.state", -2)
+    s.cut("session.state", -3)
 
 
 # --- turns in the queue and in acks -------------------------------------------------------------

@@ -67,12 +67,12 @@ def another_model_was_chosen_and_no_state_tells_of_it(s: Session) -> None:
 
 @breaks("state_missing", "02")
 def it_thinks_less_and_no_state_tells_of_it(s: Session) -> None:
-    s.drop("session.state", -1)
+    s.drop("session.state", -2)
 
 
 @breaks("state_missing", "06")
 def another_mode_was_chosen_and_no_state_tells_of_it(s: Session) -> None:
-    s.drop("session.state", -1)
+    s.drop("session.state", -2)
 
 
 def s_after(s: Session, kind: str, nth: int = 0) -> int:
@@ -205,7 +205,7 @@ def the_model_is_not_the_one_that_was_chosen(s: Session) -> None:
 
 @breaks("wrong_state", "06")
 def the_mode_is_not_the_one_that_was_chosen(s: Session) -> None:
-    s.payload("session.state", -1)["permission_mode"] = "plan"
+    s.payload("session.state", -2)["permission_mode"] = "plan"
 
 
 @breaks("wrong_state", "02")

@@ -18,8 +18,8 @@ from tests.turn_streams.agui.helpers.streams import (
     view_of,
 )
 from turnwire.dialects.agui import events as e
-from turnwire.turn_streams.agui.place import place_of
 from turnwire.turn_streams.agui.writer import AguiWriter
+from turnwire.turn_streams.place import place_of
 
 
 def check_cuts(path: Path, *, every: int) -> int:

@@ -18,8 +18,8 @@ from turnwire.dialects.agui.messages import MessagesBuilder
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.view_reducer import ViewReducer
 from turnwire.engine.recording_view import Recording
-from turnwire.turn_streams.agui.place import StreamPlace, place_of
 from turnwire.turn_streams.agui.writer import AguiWriter, Run, messages_of
+from turnwire.turn_streams.place import StreamPlace, place_of
 
 __all__ = [
     "assembled",

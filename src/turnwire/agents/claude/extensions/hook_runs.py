@@ -20,7 +20,7 @@ from turnwire.agents.claude.extensions.decisions import (
     decision_of,
 )
 from turnwire.agents.claude.extensions.hooks import Hook, HookCall
-from turnwire.agents.claude.questions.question_tools import GATED
+from turnwire.agents.claude.questions.question_tools import is_gated
 from turnwire.core.events import HookRun
 
 __all__ = ["HookRuns", "Registered"]
@@ -96,7 +96,7 @@ class HookRuns:
         self, event: str, hooks: Sequence[Hook], data: Any, tool_use_id: str | None, context: Any
     ) -> dict[str, Any]:
         try:
-            if event == "PreToolUse" and data.get("tool_name") in GATED:
+            if event == "PreToolUse" and is_gated(data.get("tool_name")):
                 return {}  # hooks of a question run at the gate
             return answer_to(event, await self._decide(event, hooks, data, tool_use_id))
         except Exception:  # a bug here: Claude Code would treat it as allowed

@@ -14,7 +14,7 @@ from turnwire.agents.claude.options.types import ClaudeOptions
 from turnwire.agents.claude.options.validation import narrowed, read_options
 from turnwire.agents.claude.process.installation import how_to_install
 from turnwire.agents.claude.process.sdk_compat import MIRROR, command_of
-from turnwire.agents.claude.questions.question_tools import GATED, SERVER, SERVER_CONFIG
+from turnwire.agents.claude.questions.question_tools import GATE, SERVER, SERVER_CONFIG
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
 
@@ -224,7 +224,7 @@ def program_options(
     }
     servers = servers or {}
     question = HookMatcher(
-        "|".join(GATED),
+        GATE,
         [question_hook],
         2_000_000.0,  # seconds; about the largest timeout that the program's timers support
     )

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from turnwire.agents.client_tools import ClientTool
+
 __all__ = [
     "FOR_ANYONE",
     "FOR_OWNER",
@@ -124,6 +126,7 @@ class ClaudeOptions(_Typed, frozen=True):
     thinking: Adaptive | Enabled | Disabled | None = None
     max_thinking_tokens: Annotated[int, Meta(ge=0)] | None = None
     effort: Effort | None = None
+    client_tools: list[ClientTool] = []  # tools that the front end runs
     # For the owner of the data.
     allowed_tools: list[str] = []  # run without permission, in addition to the agent's
     fallback_model: str | None = None

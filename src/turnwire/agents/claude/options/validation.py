@@ -20,6 +20,7 @@ from turnwire.agents.claude.options.types import (
     Effort,
     Enabled,
 )
+from turnwire.agents.client_tools import check_client_tools
 from turnwire.agents.process import allowed_directory
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone
@@ -65,6 +66,7 @@ def read_options(given: Any) -> ClaudeOptions:
     ):
         if name.startswith("-"):  # on the command line it would be a flag
             raise _refused(f"{name!r} is not a valid name: it begins with a dash")
+    check_client_tools(chosen.client_tools)
     return chosen
 
 

@@ -11,6 +11,7 @@ from turnwire.agents.claude.extensions.tools import Tool
 from turnwire.agents.claude.options.bounds import Bounds
 from turnwire.agents.claude.questions.deferred_note import Deferred
 from turnwire.agents.claude.sessions.mirror import Mirror
+from turnwire.agents.client_tools import ClientTool
 from turnwire.ports import SessionStart
 
 __all__ = ["Opening"]
@@ -27,6 +28,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     permission_mode: str | None
     hooks: Sequence[Hook]
     tools: Mapping[str, Sequence[Tool]]  # the application's tools, by server
+    client_tools: Sequence[ClientTool]  # tools that the front end runs
     servers: Collection[str]  # names of all MCP servers of the process
     models: Sequence[str]  # that a person may choose
     bounds: Bounds

@@ -13,6 +13,11 @@ __all__ = ["ONE_AT_A_TIME", "SecondQuestions"]
 ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
+def _waits(block: ToolUseBlock) -> bool:
+    """Whether a call waits at the gate. Only calls for the front end say that they do not ask."""
+    return block.is_question or block.asks is False
+
+
 class SecondQuestions:
     """Holds back the events of later questions while a question of Claude itself is open.
 
@@ -33,7 +38,7 @@ class SecondQuestions:
         """Returns the events that can be emitted now."""
         match event:
             case ev.AssistantMessage(content=[ToolUseBlock(id=call) as block]):
-                if not block.is_question:
+                if not _waits(block):
                     return [event]
                 if self._question.blocks(call):
                     self._held[call] = event
@@ -41,7 +46,7 @@ class SecondQuestions:
                 if event.parent_tool_use_id is None:
                     self._question.call(call)
             case ev.ContentStarted(block=ToolUseBlock(id=call) as block):
-                if block.is_question and self._question.blocks(call):
+                if _waits(block) and self._question.blocks(call):
                     self._growing.add((event.message_id, event.index))
                     return []
             case ev.ContentDelta() | ev.ContentCompleted():

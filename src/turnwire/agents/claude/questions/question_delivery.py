@@ -14,12 +14,14 @@ from turnwire.agents.claude.questions.one_at_a_time import ONE_AT_A_TIME, Second
 from turnwire.agents.claude.questions.question_machine import Answer, Question
 from turnwire.agents.claude.turn.prompts import prompt_line, prompt_uuid
 from turnwire.agents.claude.turn.turn_tracker import TurnTracker
+from turnwire.agents.client_tools import ClientTool, client_call
 from turnwire.core import answers
 from turnwire.core import events as ev
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import questions_of
+from turnwire.dialects.claude.questions import client_tool
 
 __all__ = ["QuestionDelivery"]
 
@@ -29,7 +31,7 @@ _LEAVE = 2.0  # seconds that a turn has to end if its question is deferred at cl
 class QuestionDelivery:
     """The questions of Claude and its sub-agents in one process.
 
-    `whose` returns the origin fields of an event by agent id, and `say` emits events. `delivered`
+    `tools` are those of the front end. `whose` returns the origin fields of an event by agent id, and `say` emits events. `delivered`
     is called if an answer was not delivered as its acknowledgement said.
     """
 
@@ -38,6 +40,7 @@ class QuestionDelivery:
         turn: TurnTracker,
         hold: float,
         hooks: HookRuns,
+        tools: Sequence[ClientTool],
         *,
         whose: Callable[[str | None], tuple[str, str, str | None, str | None]],
         say: Callable[..., None],
@@ -48,6 +51,7 @@ class QuestionDelivery:
         self.second = SecondQuestions(self.question)
         self._turn = turn
         self._hooks = hooks
+        self._tools = tools
         self._whose = whose
         self._say = say
         self._delivered = delivered
@@ -84,6 +88,9 @@ class QuestionDelivery:
     def _asked(self, call: str, asked: Any, agent_id: str | None) -> NormalizedStreamEvent:
         tool, tool_input = str(asked.get("tool_name")), asked.get("tool_input")
         whose = self._whose(agent_id)
+        own = client_tool(tool)
+        if own is not None:
+            return client_call(whose, call, own)
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
 
     def _give(self, answer: Answer, asked: Any) -> dict[str, Any]:
@@ -93,13 +100,15 @@ class QuestionDelivery:
         if reply.decision == "deny":
             why = reply.reason or "The question was cancelled."
             return question_tools.deny(why if other_answers is None else f"{why}\n{other_answers}")
-        if asked.get("tool_name") == question_tools.TOOL:  # fetches the answer when it runs
+        tool, tool_input = str(asked.get("tool_name")), asked.get("tool_input")
+        if tool.startswith(question_tools.OWN_TOOLS):  # fetches the answer when it runs
             self._answered[reply.request_id] = reply
-        return question_tools.allow(reply, asked.get("tool_input"), other_answers)
+            tool_input = None
+        return question_tools.allow(reply, tool_input, other_answers)
 
     def answer_call(self, message: Any) -> dict[str, Any]:
         """Returns the answer of Turnwire's own MCP server to a message of the program."""
-        return question_tools.answer_call(message, self._answered)
+        return question_tools.answer_call(message, self._answered, self._tools)
 
     def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> bytes | None:
         """Delivers answers to the gate. Returns a prompt if Claude has to get them in words."""

@@ -1,4 +1,4 @@
-"""The tools that ask people: Claude Code's AskUserQuestion, and Turnwire's own `request_input`.
+"""The tools that wait at the gate: AskUserQuestion, Turnwire's `request_input`, the front end's tools.
 
 This module has their form for Claude Code: the tool definition, and the outputs of the hook before
 them. How a question waits for a person is in `question_machine`.
@@ -6,29 +6,33 @@ them. How a question waits for a person is in `question_machine`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from turnwire.agents.claude.extensions.tool_host import answer_plain, call_id, said_by_tool
+from turnwire.agents.client_tools import ClientTool
 from turnwire.core.answers import as_text
 from turnwire.core.conversation.state import Reply
 from turnwire.core.questions import questions_of
 
 __all__ = [
-    "GATED",
+    "GATE",
+    "OWN_TOOLS",
     "SERVER",
     "SERVER_CONFIG",
-    "TOOL",
     "allow",
     "answer_call",
     "defer",
     "deny",
+    "is_gated",
 ]
 
 SERVER = "turnwire"
-TOOL = f"mcp__{SERVER}__request_input"  # the program's name of the tool
+OWN_TOOLS = f"mcp__{SERVER}__"  # begins the program's names of the tools of this server
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
 _NO_ANSWER = "(not answered)"  # Claude Code would omit the question if others have answers
-GATED = ("AskUserQuestion", TOOL)  # the tools that ask a person at the gate
+GATE = f"^(AskUserQuestion|{OWN_TOOLS}.+)$"  # the tools whose calls wait at the gate
 
 _TOOL = {
     "name": "request_input",
@@ -62,6 +66,11 @@ _TOOL = {
     },
     "_meta": {"anthropic/alwaysLoad": True},  # otherwise the model has to search for it first
 }
+
+
+def is_gated(tool_name: Any) -> bool:
+    """Whether calls of a tool wait at the gate."""
+    return isinstance(tool_name, str) and re.search(GATE, tool_name) is not None
 
 
 # --- outputs of the hook ------------------------------------------------------------------------
@@ -107,13 +116,21 @@ def _part(answer: Any, question_id: str) -> Any:
     return answer.get(question_id, "") if isinstance(answer, dict) else answer
 
 
-# --- the server with the tool -------------------------------------------------------------------
+# --- the server with the tools ------------------------------------------------------------------
 
 
-def answer_call(message: Any, answers: dict[str, Reply]) -> dict[str, Any]:
+def _listed(tool: ClientTool) -> dict[str, Any]:
+    """Returns a tool of the front end in the format of the Model Context Protocol."""
+    about = {"name": tool.name, "description": tool.description}
+    return {**about, "inputSchema": tool.input_schema, "_meta": _TOOL["_meta"]}
+
+
+def answer_call(
+    message: Any, answers: dict[str, Reply], tools: Sequence[ClientTool]
+) -> dict[str, Any]:
     """Answers a JSON-RPC message of Claude Code's MCP client. `answers` come from the hook."""
     if not isinstance(message, dict) or message.get("method") != "tools/call":
-        return answer_plain(SERVER, message, [_TOOL])
+        return answer_plain(SERVER, message, [_TOOL, *map(_listed, tools)])
     reply = answers.pop(str(call_id(message)), None)
     said = "There is no answer." if reply is None else as_text(reply.answer)
     return said_by_tool(message, said, failed=reply is None)

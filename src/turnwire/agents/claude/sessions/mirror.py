@@ -19,9 +19,9 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, UnsetType
 
-from turnwire.agents.claude.sessions.safe_files import read_below
 from turnwire.dialects.claude.messages import TranscriptMirror
 from turnwire.ports import SessionPiece
+from turnwire.safe_files import read_below
 
 __all__ = [
     "BACKUPS",

@@ -29,8 +29,8 @@ from turnwire.agents.claude.sessions.mirror import (
     session_of,
     trimmed,
 )
-from turnwire.agents.claude.sessions.safe_files import read_below, write_below
 from turnwire.ports import AgentGone, AgentUser, SessionPiece
+from turnwire.safe_files import read_below, write_below
 
 __all__ = ["Unpacked", "begin_mirror", "restore_session", "unpack"]
 
@@ -95,10 +95,11 @@ def _restore(
     config: Path, session_id: str, pieces: Sequence[SessionPiece], user: AgentUser | None
 ) -> Unpacked:
     stored = unpack(piece for piece in pieces if piece.session_id == session_id)
+    owner = None if user is None else (user.uid, user.gid)
     for name, lines in stored.transcripts.items():
         if lines and session_of(name) == session_id and not _has(config, name, lines):
             text = b"".join(line + b"\n" for line in lines)
-            write_below(config, ["projects", *name.split("/")], text, user)
+            write_below(config, ["projects", *name.split("/")], text, owner)
     for name, data in stored.backups.items():
         if not (config / "file-history" / session_id / name).is_file():
             try:
@@ -106,7 +107,7 @@ def _restore(
             except zlib.error as error:
                 _log.error("The copy %s of a file is damaged: %s", name, error)
                 continue
-            write_below(config, ["file-history", session_id, name], content, user)
+            write_below(config, ["file-history", session_id, name], content, owner)
     return stored
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from turnwire.core.content import Content, FileContent, ImageContent, TextContent
+from turnwire.core.content import Content, FileContent, ImageContent, LoadedFile, TextContent
 
 __all__ = ["NotShown", "prompt_line", "prompt_uuid"]
 
@@ -56,6 +56,9 @@ def _block(item: Content) -> dict[str, Any]:
             return {"type": "image", "source": {"type": "url", "url": url}}
         case ImageContent():
             raise NotShown("The picture is not stored any more. Send it again.")
+        case LoadedFile(data=str(data), path=path, mime_type=kind):
+            source = {"type": "base64", "media_type": kind or "application/pdf", "data": data}
+            return {"type": "document", "source": source, "title": path}
         case FileContent(path=path):
             return {"type": "text", "text": f"The file {path}"}
         case _:  # an unknown kind of content

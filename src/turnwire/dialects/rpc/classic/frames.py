@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from turnwire.core.error_codes import Refused
+from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.dialects.rpc.frames import error_of
 from turnwire.dialects.rpc.messages import ClassicMessage
 
@@ -30,6 +30,13 @@ __all__ = [
 ]
 
 
+# Next steps that name what this profile has.
+_STEPS = {
+    "NOT_SUPPORTED": "Offer only what the capabilities in the result of connect say.",
+    "UNKNOWN_MESSAGE_TYPE": "Check the spelling.",
+}
+
+
 class _Plain(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     pass
 
@@ -46,13 +53,16 @@ class Answer(Struct, frozen=True, gc=False):
 
     id: str
     result: Any
-    error: Error | None
+    error: Error | str | None  # the text alone, if the address has `errors=text`
 
 
 def error_for(refused: Refused, method: str | None = None) -> Error:
     """Converts a refusal into an error with all its text in `message`."""
     full = error_of(refused, method)
-    return Error(" ".join(each for each in (full.message, full.what_to_do) if each), full.code)
+    step = _STEPS.get(full.code, full.what_to_do)
+    if full.code == "FORBIDDEN" and full.message != ERRORS["FORBIDDEN"].meaning:
+        step = ""  # the text says what to do instead: it is no matter of the conversation's owner
+    return Error(" ".join(each for each in (full.message, step) if each), full.code)
 
 
 # --- results of calls ---------------------------------------------------------------------------

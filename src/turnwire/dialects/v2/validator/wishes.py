@@ -66,6 +66,7 @@ _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
     c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
     c.QueueCommand: lambda asked, a: a.queue_id == asked.queue_id,
     c.Rewind: lambda _, a: a.files is not None,
+    c.ForgetRule: lambda asked, a: a.rule_id == asked.rule_id,
     c.SetAgent: lambda asked, a: a.agent == asked.agent,
     c.SetModel: lambda asked, a: a.model == asked.model,
     c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,

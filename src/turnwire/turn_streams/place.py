@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 
-__all__ = ["StreamPlace", "mark_of", "place_of"]
+__all__ = ["StreamPlace", "log_mark", "mark_of", "place_of"]
 
 _OTHER = re.compile(r"[^\w:.-]", re.ASCII)
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
-_PLACE = re.compile(r"(\d{1,18})(?:@([^;]*))?((?:;[^;=]+=\d{1,18})*)")
+_PLACE = re.compile(r"(\d{1,18})(?:@([^;/]*)(?:/([^;]*))?)?((?:;[^;=]+=\d{1,18})*)")
 
 
 class StreamPlace(Struct, frozen=True):
@@ -21,6 +21,12 @@ class StreamPlace(Struct, frozen=True):
     number: int
     epoch: str | None = None  # of the log that the number belongs to
     lengths: dict[str, int] = {}  # characters of each block
+    conversation: str | None = None  # a fork has other entries under the same numbers
+
+    def is_of(self, epoch: str, conversation_id: str, head: int) -> bool:
+        """Returns whether the number is of this log, which has entries up to `head`."""
+        is_same = (self.epoch, self.conversation) == (epoch, conversation_id)
+        return is_same and self.number <= head
 
 
 def place_of(event_id: str) -> StreamPlace:
@@ -29,9 +35,15 @@ def place_of(event_id: str) -> StreamPlace:
     if found is None:
         said = f"Last-Event-ID is {event_id[:100]!r}: it has to be the id of an event."
         raise Refused("INVALID_PAYLOAD", said)
-    marks = [mark.partition("=") for mark in found[3].split(";")[1:]]
+    marks = [mark.partition("=") for mark in found[4].split(";")[1:]]
     lengths = {_name_of(name): int(length) for name, _, length in marks}
-    return StreamPlace(int(found[1]), _name_of(found[2]) if found[2] else None, lengths)
+    epoch, conversation = (None if mark is None else _name_of(mark) for mark in found.group(2, 3))
+    return StreamPlace(int(found[1]), epoch, lengths, conversation)
+
+
+def log_mark(epoch: str, conversation_id: str) -> str:
+    """Returns the part of an id that names the log, after the number of an entry."""
+    return f"@{mark_of(epoch)}/{mark_of(conversation_id)}"
 
 
 def mark_of(name: str) -> str:
