@@ -340,6 +340,44 @@ async def test_pictures_are_only_for_agents_that_take_them(tmp_path: Path) -> No
         assert await on.may_say(text("see"), picture()) == "in"
 
 
+async def test_files_are_only_for_agents_that_take_their_type(tmp_path: Path) -> None:
+    sent = {**file("report.pdf"), "blob": {"blob_id": "pdf"}}
+    for at, (files, said) in enumerate(
+        [
+            (
+                [],
+                "The agent scripted cannot read 'report.pdf' (application/pdf). It takes no files.",
+            ),
+            (["text/*", "image/svg+xml"], "It takes text/*, image/svg+xml."),
+        ]
+    ):
+        async with scene(tmp_path / str(at), AbleAgent(files=files)) as on:
+            await on.service.store.put_blob("pdf", b"x", "application/pdf", at=AT, user="ann")
+            refused = await on.refusal("user.message", content=[sent])
+            assert (refused.code, refused.data["type"]) == ("NOT_SUPPORTED", "user.message")
+            assert said in refused.message
+    for able in (
+        {"files": ["application/pdf"]},
+        {"files": ["application/*"]},
+        {"reads_files": True},
+    ):
+        async with scene(tmp_path / str(able), AbleAgent(**able)) as on:
+            await on.service.store.put_blob("pdf", b"x", "application/pdf", at=AT, user="ann")
+            assert await on.may_say(sent) == "in"
+
+
+async def test_the_pictures_and_files_of_a_message_have_a_limit(tmp_path: Path) -> None:
+    async with scene(tmp_path, AbleAgent(files=["*/*"]), max_message_blob_bytes=10) as on:
+        await on.service.store.put_blob("pdf", b"123456", "application/pdf", at=AT, user="ann")
+        sent = {**file("report.pdf"), "blob": {"blob_id": "pdf"}}
+        refused = await on.refusal("user.message", content=[sent, sent])
+        assert refused.code == "PAYLOAD_TOO_LARGE"
+        assert "have 12 bytes; at most 10 are allowed (max_message_blob_bytes)" in refused.message
+        assert await on.may_say(sent) == "in"
+        hidden = {**sent, "path": "/etc/passwd"}
+        assert await on.may_say(hidden) == "FORBIDDEN", "a path stays a path"
+
+
 async def test_a_message_refers_only_to_blobs_that_its_sender_may_see(tmp_path: Path) -> None:
     async with scene(tmp_path) as on:
         for user in ("ann", "bob"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.server.helpers.frame_checks import Able, play, refused
 from tests.server.helpers.rpc_client import RpcClient
@@ -28,7 +29,9 @@ async def echo(turn: AgentTurn) -> None:
 
 
 def agents() -> dict[str, Any]:
-    return {"demo": DemoAgent(delay=0), "able": Able(delay=0), "echo": FunctionAgent("echo", echo)}
+    told = FunctionAgent("echo", echo)
+    told.capabilities = structs.replace(told.capabilities, takes_recap=True)
+    return {"demo": DemoAgent(delay=0), "able": Able(delay=0), "echo": told}
 
 
 def is_news_of(agent: str) -> Any:

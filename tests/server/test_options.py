@@ -69,7 +69,9 @@ async def test_a_client_chooses_among_the_registered_options(tmp_path: Path) -> 
         for options in OWNER:
             status, said = await begin(server, ann, options)
             assert status == 400
-            assert "that you may choose; there is: agents, disallowed_tools" in str(said)
+            assert "that you may choose; there is: agents, client_tools, disallowed_tools" in str(
+                said
+            )
             assert (await begin(server, server.token, options))[0] == 201, options
         for options in FORBIDDEN:
             for token in (ann, server.token):

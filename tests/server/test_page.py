@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 
 from tests.server.helpers.servers import Serving, serving
 from tests.server.helpers.socket_reader import PATIENCE
-from turnwire.server.api.page import PAGES
+from turnwire.server.api import page as page_module
+from turnwire.server.api.page import FILES, PAGES
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
 
@@ -43,6 +46,58 @@ def test_the_page_is_everywhere_it_says_it_is_and_holds_nothing(tmp_path: Path, 
             assert asset.status_code == 200
             assert "immutable" in asset.headers["cache-control"]
         assert "<script>" not in answer.text
+
+    play(tmp_path, scene)
+
+
+def test_the_files_of_an_installed_page_need_no_authentication(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        http.headers.pop("Authorization")
+        for path, mime_type in FILES.items():
+            answer = await http.get(path)
+            assert answer.status_code == 200, path
+            assert answer.headers["content-type"] == mime_type
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            is_icon = mime_type.startswith("image/")
+            kept = "public, max-age=86400" if is_icon else "no-cache"
+            assert answer.headers["cache-control"] == kept
+        manifest = (await http.get("/manifest.webmanifest")).json()
+        assert (manifest["start_url"], manifest["scope"]) == ("./", "./")  # also below a path
+        for icon in manifest["icons"]:
+            assert FILES[f"/{icon['src']}"] == icon["type"]
+        page = await http.get("/")
+        policy = page.headers["content-security-policy"].split("; ")
+        assert {"manifest-src 'self'", "worker-src 'self'"} <= {*policy}
+        offline = await http.get("/offline")
+        assert offline.headers["content-security-policy"] == page.headers["content-security-policy"]
+        assert '<base href="/"' in offline.text
+        assert "<script>" not in offline.text
+
+    play(tmp_path, scene)
+
+
+def test_the_frame_of_diagrams_has_its_own_origin_and_loads_nothing(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        [document] = (Path(page_module.__file__).parents[2] / "web" / "assets").glob(
+            "diagram-*.html"
+        )
+        answer = await http.get(f"/assets/{document.name}")
+        policy = dict(
+            directive.split(" ", 1)
+            for directive in answer.headers["content-security-policy"].split("; ")
+        )
+        [script] = re.findall(r"<script>(.*?)</script>", answer.text, re.DOTALL)
+        digest = b64encode(sha256(script.encode()).digest()).decode()
+        assert policy == {
+            "default-src": "'none'",
+            "script-src": f"'sha256-{digest}'",
+            "style-src": "'unsafe-inline'",
+            "base-uri": "'none'",
+            "form-action": "'none'",
+            "frame-ancestors": "'self'",
+            "sandbox": "allow-scripts",
+        }
+        assert answer.headers["x-content-type-options"] == "nosniff"
 
     play(tmp_path, scene)
 

@@ -253,7 +253,9 @@ def test_every_address_of_a_conversation_is_closed_to_other_users(
         name = await server.begin(user="ann")
         async with server.http(await server.token_of("bob")) as bobs:
             body = {"title": "mine"} if method == "PATCH" else None
-            answer = await bobs.request(method, path.format(id=name, sequence=1), json=body)
+            answer = await bobs.request(
+                method, path.format(id=name, sequence=1, share_id="none", rule_id="none"), json=body
+            )
             assert answer.status_code == 404
             assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
         shown = (await http.get(f"/api/conversations/{name}")).json()

@@ -233,6 +233,7 @@ class Chooser(DemoAgent):
     capabilities = AgentCapabilities(
         commands=["session.set_model", "session.set_permission_mode"],
         images=True,
+        files=["text/*"],
         models=["m-1", "m-2"],
         permission_modes=["default", "plan"],
         options=["delay", "system_prompt"],
@@ -304,6 +305,26 @@ def test_pictures_go_where_they_can_be_seen(tmp_path: Path) -> None:
             assert pictures[0]["source"] == PICTURE
             assert pictures[1]["source"]["url"] == f"/api/blobs/{blob['blob_id']}"
             assert pictures[2]["source"] == {**address, "media_type": "image/*"}
+
+    play(tmp_path, scene, agents={"demo": Chooser()})
+
+
+def test_a_message_may_contain_uploaded_files(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client, server.http() as http:
+            await client.join()
+            files = []
+            for kind in ("text/csv", "application/zip"):
+                stored = await http.post(
+                    "/api/blobs", content=b"1,2", headers={"Content-Type": kind}
+                )
+                files.append({"type": "file", "name": "a.csv", "blob_id": stored.json()["blob_id"]})
+            call_id = await client.call("queryWithContent", content=files[:1])
+            [said, *_] = await client.stream(call_id)
+            [shown] = said["data"]["message"]["content"]
+            assert (shown["type"], shown["path"], shown["size"]) == ("file_ref", "a.csv", 3)
+            error = await client.refused("queryWithContent", content=files)
+            assert "It takes text/*." in error["message"]
 
     play(tmp_path, scene, agents={"demo": Chooser()})
 

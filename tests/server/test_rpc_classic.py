@@ -25,8 +25,8 @@ class Seeing(DemoAgent):
     capabilities = structs.replace(DemoAgent.capabilities, images=True)
 
 
-def page(server: Any) -> ClassicClient:
-    return ClassicClient(server.url, server.token)
+def page(server: Any, *, is_text: bool = False) -> ClassicClient:
+    return ClassicClient(server.url, server.token, is_text=is_text)
 
 
 def shown_in(messages: list[v.MessageView]) -> Iterator[Shown]:
@@ -114,13 +114,16 @@ def test_the_stream_comes_first_and_the_answer_of_query_is_complete(tmp_path: Pa
     play(tmp_path, scene, agents={"demo": DemoAgent(delay=0)})
 
 
-def test_an_error_is_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_text", [False, True])
+def test_an_error_has_text_or_is_text_alone(is_text: bool, tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
-        async with page(server) as client:
+        async with page(server, is_text=is_text) as client:
             with pytest.raises(RuntimeError, match="Call connect first"):
                 await client.call("query", {"message": "hello"})
-            with pytest.raises(RuntimeError, match="There is no method 'rewind'"):
+            with pytest.raises(RuntimeError, match=r"no method 'rewind'.* Check the spelling\.$"):
                 await client.call("rewind")
+            with pytest.raises(RuntimeError, match=r"own keys\. Connect without it\.$"):
+                await client.join(apiKey="sk-1")
             await client.join()
             with pytest.raises(RuntimeError, match="in a conversation already"):
                 await client.join()

@@ -12,7 +12,7 @@ async with client.conversation(await client.create()) as talk:
 from turnwire.client.address import Unreachable
 from turnwire.client.conversation import ClientConversation, Closed, Line
 from turnwire.client.http import Client
-from turnwire.client.listing import ConversationInfo, ForkedFrom
+from turnwire.client.listing import ConversationInfo, ForkedFrom, RuleInfo
 
 __all__ = [
     "Client",
@@ -21,5 +21,6 @@ __all__ = [
     "ConversationInfo",
     "ForkedFrom",
     "Line",
+    "RuleInfo",
     "Unreachable",
 ]

@@ -289,6 +289,10 @@ class ClientConversation:
         change = c.QueueChange(action, queue_id, content, before)
         return await self._ask(c.QueueCommand(payload=change))
 
+    async def forget_rule(self, rule_id: str) -> p.Accepted:
+        """Takes a remembered permission rule back: the agent asks again."""
+        return await self._ask(c.ForgetRule(payload=c.RuleChoice(rule_id)))
+
     async def set_agent(self, agent: str) -> p.Accepted:
         """Lets another agent speak from the next turn on. It is told what was said before."""
         return await self._ask(c.SetAgent(payload=c.AgentChoice(agent)))

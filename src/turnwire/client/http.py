@@ -16,7 +16,7 @@ import msgspec
 
 from turnwire.client.address import Unreachable, checked, is_local
 from turnwire.client.conversation import ClientConversation, refusal
-from turnwire.client.listing import ConversationInfo
+from turnwire.client.listing import ConversationInfo, RuleInfo
 from turnwire.dialects.v2.payloads import Decision
 from turnwire.errors import TurnwireError
 from turnwire.ports import InboxItem
@@ -125,6 +125,38 @@ class Client:
             if len(page) < _PAGE:
                 return
 
+    async def rules(self, conversation_id: str | None = None) -> AsyncIterator[RuleInfo]:
+        """Yields the remembered permission rules, the newest first.
+
+        Those of one conversation, or of all conversations that this user may see.
+        """
+        if conversation_id is not None:
+            answer = await self.request("GET", _rules_of(conversation_id))
+            for rule in msgspec.convert(answer["rules"], list[RuleInfo]):
+                yield rule
+            return
+        seen: set[tuple[str, str]] = set()  # a new rule moves others to later pages
+        offset = 0
+        while True:
+            answer = await self.request("GET", "/api/rules", limit=_PAGE, offset=offset)
+            page = msgspec.convert(answer["rules"], list[RuleInfo])
+            for rule in page:
+                name = rule.conversation_id, rule.rule_id
+                if name not in seen:
+                    seen.add(name)
+                    yield rule
+            offset += len(page)
+            if len(page) < _PAGE:
+                return
+
+    async def forget_rule(self, conversation_id: str, rule_id: str) -> None:
+        """Takes a rule back: the agent asks again. A rule that is gone changes nothing.
+
+        Raises TurnwireError for a rule that the agent keeps in its own settings.
+        """
+        path = f"{_rules_of(conversation_id)}/{quote(rule_id, safe='')}"
+        await self.request("DELETE", path)
+
     async def inbox(self) -> AsyncIterator[InboxItem]:
         """Yields the questions and permissions that wait for this user, the oldest first."""
         answer = await self.request("GET", "/api/inbox")
@@ -223,3 +255,7 @@ def _refused(raw: bytes, status: int) -> TurnwireError:
         return refusal(msgspec.json.decode(raw)["error"])
     except (KeyError, TypeError, msgspec.DecodeError):
         return Unreachable(f"The server answered with {status}, and not as a Turnwire server does.")
+
+
+def _rules_of(conversation_id: str) -> str:
+    return f"/api/conversations/{quote(conversation_id, safe='')}/rules"

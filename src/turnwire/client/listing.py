@@ -1,12 +1,14 @@
-"""A conversation in the list of a server."""
+"""What a server lists: conversations, and the permission rules that people gave."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec import Struct
 
 from turnwire.core.status import Status
 
-__all__ = ["ConversationInfo", "ForkedFrom"]
+__all__ = ["ConversationInfo", "ForkedFrom", "RuleInfo"]
 
 
 class ForkedFrom(Struct, frozen=True):
@@ -30,3 +32,18 @@ class ConversationInfo(Struct, frozen=True):
     cwd: str | None = None
     archived: bool = False
     forked_from: ForkedFrom | None = None
+
+
+class RuleInfo(Struct, frozen=True):
+    """A remembered permission rule in the list of a server."""
+
+    conversation_id: str
+    rule_id: str
+    agent: str  # the agent that offered the rule
+    tool_name: str  # the tool that asked
+    rule: Any  # as the agent offered it
+    given_at: str
+    by: str | None = None  # who gave it
+    kept_by: str = "turnwire"  # `agent`: only the agent can forget it
+    same_input: bool = False  # it holds only for a call with the same input
+    title: str | None = None  # of the conversation

@@ -28,6 +28,7 @@ from turnwire.ports import (
     BlobRow,
     Bus,
     Clock,
+    ConversationRow,
     PreparesSessions,
     StorageUnavailable,
     Store,
@@ -40,10 +41,12 @@ from turnwire.server.access.gate import Gate
 from turnwire.server.access.isolation import has_other_users, isolate, risks
 from turnwire.server.access.keys import Keys, Who
 from turnwire.server.access.public import Public
+from turnwire.server.access.share_links import ShareLinks
 from turnwire.server.access.shares import Shares
 from turnwire.server.api.changes import News
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.other_nodes import OtherNodes, bus_name, bus_of
+from turnwire.server.shared_blobs import SharedBlobs
 from turnwire.server.sockets.backlog import Backlog
 from turnwire.server.sockets.hub import Hub
 from turnwire.server.tcp.watchdog import Watchdog
@@ -89,6 +92,8 @@ class Service:
             load=lambda: {"sockets": len(self.hub)},
         )
         self.keys = Keys(store, clock)
+        self.share_links = ShareLinks(store, self.keys, clock)
+        self.shared_blobs = SharedBlobs(store)
         self.public = Public(settings.public_url)
         self.gate = Gate(
             address=settings.host,
@@ -290,6 +295,16 @@ class Service:
         self.hub.cut({token_id})
         self.others.revoke(token_id)
         return done
+
+    async def end_share(self, row: ConversationRow, share_id: str, who: Who) -> None:
+        """Ends a share link of a conversation, on every node. Ending it again is harmless."""
+        if await self.share_links.end(row, share_id, who.name):
+            self.others.revoke(share_id)
+
+    async def end_shares(self, row: ConversationRow, who: Who) -> None:
+        """Ends every share link of a conversation, on every node."""
+        for share_id in await self.share_links.end_all(row, who.name):
+            self.others.revoke(share_id)
 
     def revoked_elsewhere(self, token_id: str) -> None:
         """Closes the connections of a token that another node has revoked."""

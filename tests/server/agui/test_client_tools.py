@@ -9,12 +9,22 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.agents.codex.helpers.real_codex import IS_INSTALLED
 from tests.server.agui.test_runs import body, connected, history, judge, kinds, ran, says
 from tests.server.helpers.http_scenes import play
-from tests.server.helpers.servers import Serving, free_port, process
+from tests.server.helpers.servers import Serving, free_port, process, serving
 from turnwire import AgentTurn, FunctionAgent
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.codex import CodexAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.ports import Agent
+from turnwire.testing.model_api import (
+    ModelApi,
+    Say,
+    ToolUse,
+    claude_environment,
+    codex_environment,
+)
 
 Message = dict[str, Any]
 PAINT = {
@@ -145,3 +155,104 @@ def test_agents_say_whether_they_take_tools_of_the_front_end(tmp_path: Path) -> 
         "demo": DemoAgent(delay=0),
     }
     play(tmp_path, scene, agents=agents)
+
+
+def test_tools_that_are_offered_later_are_ignored_with_a_sign(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        def ignored(events: list[dict[str, Any]]) -> Any:
+            return events[0]["metadata"]["turnwire"].get("ignored")
+
+        assert ignored(await ran(http, body(says("hello"), **TOOLS))) is None
+        assert ignored(await ran(http, body(says("hello", "m-2"), **TOOLS))) is None
+        assert ignored(await ran(http, body(says("hello", "m-3")))) is None, "it offers none now"
+        other = [{**PAINT, "name": "draw"}]
+        context = [{"description": "a", "value": "b"}]
+        later = await ran(http, body(says("hello", "m-4"), tools=other, context=context))
+        assert ignored(later) == ["context", "tools"]
+
+    play(tmp_path, scene)
+
+
+BAD: list[tuple[Any, str]] = [
+    ([{**PAINT, "parameters": 5}], "JSON Schema"),
+    ([{**PAINT, "parameters": {"type": "string"}}], '"type": "object"'),
+    ([{**PAINT, "name": ""}], "1 to 49 letters"),
+    ([{**PAINT, "name": "a b"}], "1 to 49 letters"),
+    ([{**PAINT, "name": "x" * 5000}], "1 to 49 letters"),
+    ([PAINT, PAINT], "two tools with the name 'paint'"),
+    ([{**PAINT, "name": "AskUserQuestion"}], "ask people"),
+    ([{**PAINT, "name": f"paint-{number}"} for number in range(129)], "at most 128 tools"),
+    ([5], "Expected `object`"),
+]
+
+
+@pytest.mark.parametrize("agent", ["demo", "able"])
+def test_tools_that_no_agent_can_call_are_refused_before_anything_is_created(
+    agent: str, tmp_path: Path
+) -> None:
+    async def able(turn: AgentTurn) -> None:
+        await turn.say(" ".join(tool.name for tool in turn.client_tools) or "no tools")
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        chosen = {"agent": agent}
+        for tools, said in BAD:
+            runs = await http.post("/agui", json=body(says("hi"), turnwire=chosen, tools=tools))
+            begun = {"agent": agent, "options": {"client_tools": tools}}
+            made = await http.post("/api/conversations", json=begun)
+            for refused in (runs, made):
+                assert refused.status_code == 400
+                error = refused.json()["error"]
+                assert error["code"] == "INVALID_PAYLOAD"
+                assert said in error["message"]
+                assert len(error["message"]) < 300
+        assert (await http.get("/api/conversations")).json()["conversations"] == []
+        first = await ran(http, body(says("hi"), turnwire=chosen))
+        assert first[-1]["type"] == "RUN_FINISHED", "the thread is not spoilt"
+        later = body(says("hi", "m-2"), turnwire=chosen, tools=BAD[0][0])
+        assert (await http.post("/agui", json=later)).status_code == 400
+
+    agents: dict[str, Agent] = {
+        "able": FunctionAgent("able", able, client_tools=True),
+        "demo": DemoAgent(delay=0),
+    }
+    play(tmp_path, scene, agents=agents)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_real_agents_call_a_tool_of_the_front_end_and_get_its_result(
+    agent: str, tmp_path: Path
+) -> None:
+    if agent == "codex" and not IS_INSTALLED:
+        pytest.skip("the extra codex is not installed")
+    name = "mcp__turnwire__paint" if agent == "claude" else "paint"
+
+    async def run() -> None:
+        replies = (Say([ToolUse(name, {"colour": "blue"}, id="call_1")]), "Painted.")
+        async with ModelApi(*replies) as api:
+            home = tmp_path / "home"
+            home.mkdir()
+            made: Agent = (
+                ClaudeAgent(env=claude_environment(api.url, home), titles=False, start_seconds=180)
+                if agent == "claude"
+                else CodexAgent(env=codex_environment(api.url, home), start_seconds=180)
+            )
+            async with (
+                serving(tmp_path / "data", agents={agent: made}) as server,
+                server.http() as http,
+            ):
+                await talks(http)
+
+    async def talks(http: httpx.AsyncClient) -> None:
+        able = (await http.get(f"/agui/agents/{agent}/capabilities")).json()
+        assert able["tools"]["clientProvided"] is True
+        chosen = {"agent": agent}
+        first = await ran(http, body(says("go"), turnwire=chosen, **TOOLS))
+        assert first[-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["call_1"]}
+        names = [each["toolCallName"] for each in first if each["type"] == "TOOL_CALL_START"]
+        assert names == ["paint"], "by its own name"
+        await ran(http, body(result("call_1"), turnwire=chosen, **TOOLS))
+        told = await history(http)
+        assert [each["content"] for each in told if each["role"] == "tool"] == ["It is blue now."]
+        assert told[-1]["content"] == "Painted."
+
+    asyncio.run(run())

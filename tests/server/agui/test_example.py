@@ -31,6 +31,7 @@ def test_the_example_talks_answers_stops_and_survives_a_reload_and_a_kill(tmp_pa
     # The package itself throws this one, unhandled, when the server has died.
     assert [each for each in told["errors"] if each != "TypeError: network error"] == []
     assert any("Blue" in each for each in told["talked"])
+    assert any("Green" in each and "Large" in each for each in told["talked"])
     assert len(told["stopped"]) == len(told["talked"]) + 2, "the message and the begun answer"
     assert told["second"] == told["reloaded"]
     assert told["reloaded"][: len(told["stopped"])] == told["stopped"]

@@ -216,6 +216,26 @@ def test_a_running_turn_is_joined_with_all_messages_or_from_a_place(tmp_path: Pa
     play(tmp_path, scene)
 
 
+def test_a_place_of_another_log_or_beyond_its_end_brings_all_messages(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async with events_of(http, "POST", "/agui", json=body(says("hello"))) as stream:
+            await stream.all()
+            own = stream.last_id
+        assert own is not None
+        await ran(http, body(says("hello"), thread="other"))
+        number = own.partition("@")[0]
+        beyond = own.replace(number, "999")
+        for place in ("999999", "0", number, beyond, own.replace("@", "@x")):
+            events = await connected(http, headers={"Last-Event-ID": place})
+            assert (await judge({"events": events}))["messages"] == await history(http)
+        other = await connected(http, "other", headers={"Last-Event-ID": own})
+        assert "MESSAGES_SNAPSHOT" in kinds(other), "the number is of another conversation"
+        rest = await connected(http, headers={"Last-Event-ID": own})
+        assert "MESSAGES_SNAPSHOT" not in kinds(rest)
+
+    play(tmp_path, scene)
+
+
 def test_a_stopped_turn_is_cancelled_and_a_failed_one_is_an_error(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         slow = {"agent": "demo", "options": {"delay": 0.05}}
@@ -244,7 +264,10 @@ def test_a_message_that_waits_behind_a_question(tmp_path: Path) -> None:
         third = await ran(http, body(says("hello", "m-2"), resume=resume))
         assert third[-1]["metadata"]["turnwire"]["turnId"] == 2, "both turns have ended"
         told = await judge({"events": third})
-        assert told["messages"] == await history(http)
+        # The client has the queued message before the rest of the turn that ran: it cannot move it.
+        by_id = {each["id"]: each for each in await history(http)}
+        assert {each["id"]: each for each in told["messages"]} == by_id
+        assert len(told["messages"]) == len(by_id)
 
     play(tmp_path, scene)
 
@@ -264,6 +287,32 @@ def test_a_thread_is_the_chat_of_the_same_id_and_a_conversation(tmp_path: Path) 
             "RUN_FINISHED",
         ]
         assert await history(http, "nowhere") == []
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("name", ["thread-1", None])
+def test_an_archived_thread_is_read_and_takes_nothing_more(
+    name: str | None, tmp_path: Path
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        thread = name or await server.begin()
+        started = await ran(http, body(says("hello"), thread=thread))
+        own_id = started[0]["metadata"]["turnwire"]["conversation"]
+        told = await history(http, thread)
+        await http.patch(f"/api/conversations/{own_id}", json={"archived": True})
+        assert await history(http, thread) == told
+        joined = await connected(http, thread)
+        assert (await judge({"events": joined}))["messages"] == told
+        for address, sent in (
+            ("/agui", body(says("hello"), thread=thread)),
+            ("/agui", body(says("think", "m-2"), thread=thread)),
+            ("/agui", body(thread=thread)),
+            (f"/agui/threads/{thread}/stop", {}),
+        ):
+            refused = await http.post(address, json=sent)
+            assert refused.json()["error"]["code"] == "CONVERSATION_CLOSED", sent
+        assert (await http.get("/api/conversations")).json()["conversations"] == []
 
     play(tmp_path, scene)
 
@@ -312,6 +361,33 @@ def test_a_run_is_refused_what_it_may_not_send(tmp_path: Path) -> None:
             assert (await bob.post("/agui/threads/mine/stop", json={})).status_code == 204
 
     play(tmp_path, scene)
+
+
+def test_a_long_history_is_taken_up_to_a_limit_of_its_own(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        await ran(http, body(says("hello")))
+        old = [says("x" * 20_000, f"old-{number}") for number in range(60)]
+        alice = await server.token_of("alice")
+        async with server.http(alice) as other:
+            for own in (http, other):
+                events = await ran(own, body(*old, says("hello", "m-2"), thread="thread-1"))
+                assert "MESSAGES_SNAPSHOT" in kinds(events)
+                assert (await history(own))[-1]["role"] == "assistant"
+        more = [says("x" * 20_000, f"old-{number}") for number in range(100)]
+        refused = await http.post("/agui", json=body(*more, says("hello", "m-3")))
+        assert refused.status_code == 413
+        assert "Send the newest messages only" in refused.json()["error"]["message"]
+        assert "max_chat_body_bytes" in refused.json()["error"]["message"]
+        text = {"type": "text", "text": "x" * 20_000}
+        parts = [{"id": f"m-{number}", "role": "user", "parts": [text]} for number in range(100)]
+        chat = await http.post("/api/chat", json={"id": "chat-1", "messages": parts})
+        assert chat.status_code == 413
+        plain = {"content": "x" * 1_200_000}
+        [made, *_] = (await http.get("/api/conversations")).json()["conversations"]
+        large = await http.post(f"/api/conversations/{made['id']}/turns", json=plain)
+        assert "(max_body_bytes)" in large.json()["error"]["message"], "others keep their limit"
+
+    play(tmp_path, scene, max_chat_body_bytes=1_500_000)
 
 
 def test_without_protocol_v2_there_are_no_runs(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ def test_the_page_talks_answers_stops_and_survives_a_reload_and_a_kill(
     )
     assert "removed directory 'build'" in talked[1], "the permission was given"
     assert "Blue" in talked[3]
+    assert "Green" in talked[5], "a form is answered as a whole"
+    assert "Large" in talked[5]
     assert stopped[: len(talked)] == talked
     assert len(stopped) == len(talked) + 2, "the message and the begun answer"
     assert reloaded == told["second"], "two tabs show the same"

@@ -161,6 +161,7 @@ def test_a_frame_that_cannot_be_meant_is_refused_by_its_request(tmp_path: Path) 
             ("send", {**good, "trigger": "shout"}, "trigger"),
             ("send", {**good, "messages": [{**says("x"), "role": "system"}]}, "system"),
             ("resume", {"id": "chat-1", "lastSequence": 3}, "lastSequence"),
+            ("send", {**good, "messages": [{**says("x"), "parts": [{"type": "text"}]}]}, "`text`"),
         ]
         async with to(server) as client:
             for number, (kind, more, said) in enumerate(wrong):
@@ -180,6 +181,17 @@ def test_a_frame_that_cannot_be_meant_is_refused_by_its_request(tmp_path: Path) 
             await client.put("abort", "r" * 129)
             assert (await client.next())["requestId"] == ""
             assert await history(http) == []
+
+    play(tmp_path, scene)
+
+
+def test_a_message_of_an_unknown_turn_gets_an_error(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async with to(server) as client:
+            await client.send("r-1", says("hello"))
+            await client.until("r-1", "end")
+            await client.send("r-2", {"id": "turn-999", "role": "assistant", "parts": []})
+            assert "no turn 999" in (await client.until("r-2", "error"))["errorText"]
 
     play(tmp_path, scene)
 

@@ -28,7 +28,11 @@ def test_the_transport_talks_answers_forks_and_resumes(tmp_path: Path) -> None:
             here = await history(http, name)
             assert [each["id"] for each in messages] == [each["id"] for each in here]
             streamed, kept = messages[1::2], here[1::2]
-            assert [shown(each) for each in streamed] == [shown(each) for each in kept]
+            for before, after in zip(streamed, kept, strict=True):
+                # The first answers were streamed by the conversation that was forked.
+                before["metadata"]["turnwire"].pop("conversation")
+                after["metadata"]["turnwire"].pop("conversation")
+                assert shown(before) == shown(after)
         assert len(told["resumed"][-1]["parts"]) > told["begun"]
 
     play(tmp_path, scene)

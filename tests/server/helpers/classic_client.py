@@ -76,8 +76,8 @@ def check_message(data: Any) -> None:
             raise UnknownFrame(data)
 
 
-def check_frame(frame: Any) -> None:
-    """Raises UnknownFrame unless the client knows this frame."""
+def check_frame(frame: Any, *, is_text: bool = False) -> None:
+    """Raises UnknownFrame unless the client knows this frame. `is_text`: it reads errors as text."""
     if not isinstance(frame, dict) or not isinstance(frame.get("id"), str):
         raise UnknownFrame(frame)
     if "method" in frame:
@@ -89,7 +89,9 @@ def check_frame(frame: Any) -> None:
         if frame["type"] != "complete":
             raise UnknownFrame(frame)
     elif frame["result"] is None:
-        if not isinstance(frame["error"]["message"], str) or not frame["error"]["message"]:
+        if not (frame["error"] if is_text else frame["error"]["message"]):
+            raise UnknownFrame(frame)
+        if is_text is not isinstance(frame["error"], str):
             raise UnknownFrame(frame)
     elif frame["error"] is not None:
         raise UnknownFrame(frame)
@@ -235,8 +237,11 @@ class ClassicClient:
 
     ahead: int | None = None  # messages that it takes without reading them; none: all
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, *, is_text: bool = False) -> None:
+        """`is_text`: the client reads errors as text, as the small generic one does."""
         self.address = url.replace("http", "ws", 1) + "/ws/rpc?profile=classic"
+        self.address += "&errors=text" if is_text else ""
+        self.is_text = is_text
         self.token = token
         self.session_id: str | None = None
         self.capabilities: Frame = {}
@@ -297,7 +302,7 @@ class ClassicClient:
         try:
             async for raw in socket:
                 frame = json.loads(raw)
-                check_frame(frame)
+                check_frame(frame, is_text=self.is_text)
                 self._take(frame)
                 self._news.set()
         except ConnectionClosed:
@@ -326,7 +331,8 @@ class ClassicClient:
             waiting.set_result({"status": "complete"})
         elif waiting is not None and not waiting.done():
             if frame["error"] is not None:
-                waiting.set_exception(RuntimeError(frame["error"]["message"]))
+                error = frame["error"]
+                waiting.set_exception(RuntimeError(error if self.is_text else error["message"]))
             else:
                 waiting.set_result(frame["result"])
                 if frame["result"].get("status") == "interrupted":

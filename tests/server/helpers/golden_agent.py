@@ -188,7 +188,7 @@ class GoldenSession(LocalSession):
                 return [said, asked]
             case "assistant.permission_request":
                 about = (p["request_id"], p["tool_use_id"], p["tool_name"], p["input"])
-                return [ev.PermissionRequested(*who, *about)]
+                return [ev.PermissionRequested(*who, *about, suggestions=p.get("suggestions", []))]
             case "assistant.tool_result":
                 wrong = bool(p.get("is_error"))
                 result = ToolResultBlock(p["tool_use_id"], p["content"], wrong, "completed")

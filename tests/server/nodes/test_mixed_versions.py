@@ -26,11 +26,11 @@ from turnwire.core.text import json_text
 
 def later_json(value):
     text = json_text(value)
-    return text[:-1] + ',"level":2,"future":"kept"}' if isinstance(value, Conversation) else text
+    return text[:-1] + ',"level":9,"future":"kept"}' if isinstance(value, Conversation) else text
 
 for name, module in list(sys.modules.items()):
     if name.startswith("turnwire.") and hasattr(module, "STATE_LEVEL"):
-        module.STATE_LEVEL = 2
+        module.STATE_LEVEL = 9
 for store in (turnwire.stores.postgres.commit, turnwire.stores.sqlite.commit):
     store.json_text = later_json
 """
@@ -82,7 +82,7 @@ def test_an_earlier_server_leaves_a_conversation_of_a_later_one_to_later_ones(
                     await near.end_of(2)
                 await stop(later)
             before = await stored_state(earlier, other)
-            assert (before["level"], before["future"]) == (2, "kept")
+            assert (before["level"], before["future"]) == (9, "kept")
             async with earlier.client(other) as near:
                 await near.say("hello", "m-3")
                 refused = await near.answer("m-3")

@@ -9,7 +9,7 @@ from turnwire.server.access.gate import Gate, header, headers_of
 from turnwire.server.access.keys import OWNER, Keys, Who, page_token
 from turnwire.settings import Authenticate
 
-__all__ = ["PAGE_HEADER", "SUBPROTOCOLS", "Auth", "cookie_name"]
+__all__ = ["PAGE_HEADER", "SUBPROTOCOLS", "Auth", "bearer_in", "cookie_name"]
 
 SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc", "turnwire.chat")
 _TICKET = "ticket."
@@ -52,7 +52,7 @@ class Auth:
     async def _by_token(self, given: list[str]) -> Who | None:
         if len(given) != 1:
             raise Refused("UNAUTHORIZED", "A request has one Authorization header.")
-        token = _bearer_in(given[0])
+        token = bearer_in(given[0])
         return None if token is None else await self._keys.holder(token, "token")
 
     async def _by_application(self, scope: dict[str, Any], host: str) -> Who | None:
@@ -80,7 +80,8 @@ def _why_not(scope: dict[str, Any], host: str) -> list[str]:
     return [said]
 
 
-def _bearer_in(given: str) -> str | None:
+def bearer_in(given: str) -> str | None:
+    """Returns the token of an Authorization header, or None if it has another scheme."""
     scheme, _, token = given.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
@@ -92,7 +93,7 @@ def _browser_adds(scope: dict[str, Any]) -> bool:
     browser send such a request, so its Origin has to be checked.
     """
     given = headers_of(scope, b"authorization")
-    return bool(headers_of(scope, b"cookie")) or any(_bearer_in(each) is None for each in given)
+    return bool(headers_of(scope, b"cookie")) or any(bearer_in(each) is None for each in given)
 
 
 def _reads_from_here(scope: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from turnwire.agents.isolation import Chosen, choose
 from turnwire.ports import Agent, RunsCommands, Store
-from turnwire.server.access.keys import is_good
+from turnwire.server.access.keys import SHARE, is_good
 from turnwire.settings import Settings
 
 __all__ = ["describe", "exposed", "has_other_users", "isolate", "risks"]
@@ -36,7 +36,10 @@ async def has_other_users(settings: Settings, store: Store, now: int) -> bool:
     """Returns whether users other than the owner can be authenticated."""
     if settings.authenticate is not None:
         return True
-    return any(each.user is not None and is_good(each, now) for each in await store.tokens())
+    return any(
+        each.user is not None and each.kind != SHARE and is_good(each, now)
+        for each in await store.tokens()
+    )
 
 
 def risks(settings: Settings, agents: Mapping[str, Agent], chosen: Chosen) -> list[str]:

@@ -19,6 +19,7 @@ from turnwire.ports import Clock, OverQuota, Store, Ticket, Token
 
 __all__ = [
     "OWNER",
+    "SHARE",
     "VOID",
     "Keys",
     "Who",
@@ -29,6 +30,7 @@ __all__ = [
     "read_owner_token",
 ]
 
+SHARE = "share"  # the kind of token that opens one conversation for reading, without a user
 VOID = "The token was revoked or has expired."
 
 _JOINT = "."  # between the halves of a page's token; neither half contains it
@@ -129,6 +131,11 @@ class Keys:
 
     async def holder(self, token: str, kind: str) -> Who | None:
         """Returns the user of a valid token of this kind, or None."""
+        known = await self.valid(token, kind)
+        return None if known is None else Who(known.user, known.token_id)
+
+    async def valid(self, token: str, kind: str) -> Token | None:
+        """Returns the row of a valid token of this kind, or None."""
         digest, now = digest_of(token), self._clock.now()
         known, until = self._trusted.get(digest, (None, 0))
         if known is None or not now < until <= now + _TRUSTED_MS:
@@ -141,7 +148,14 @@ class Keys:
             return None
         if known.token_id in self._revoked:
             return None
-        return Who(known.user, known.token_id)
+        return known
+
+    async def token_of(self, who: Who) -> Token:
+        """Returns the row of the token that authenticated a user. Raises Refused if it is gone."""
+        for token in await self._store.tokens():
+            if token.token_id == who.token_id:
+                return token
+        raise Refused("UNAUTHORIZED", VOID)
 
     async def good_tokens(self) -> set[str]:
         """Returns the ids of all valid tokens."""
@@ -180,11 +194,18 @@ class Keys:
 
     # --- creating and revoking ------------------------------------------------------------------
 
-    async def make(self, name: str, user: str | None, kind: str = "token") -> tuple[str, Token]:
-        """Creates a token. Returns its secret, which is not stored, and its row."""
+    async def make(
+        self, name: str, user: str | None, kind: str = "token", *, good_for: int | None = None
+    ) -> tuple[str, Token]:
+        """Creates a token. Returns its secret, which is not stored, and its row.
+
+        `good_for` is in milliseconds. A page has its own lifetime.
+        """
         now = self._clock.now()
-        secret = new_token() if kind == "token" else page_token(new_token(), _new_secret())
-        expires = now + _PAGE_MS if kind == "page" else None
+        is_page = kind == "page"
+        secret = page_token(new_token(), _new_secret()) if is_page else new_token()
+        lifetime = _PAGE_MS if is_page else good_for
+        expires = None if lifetime is None else now + lifetime
         token = Token(secrets.token_hex(4), name, kind, user, iso(now), expires)
         await self._store.add_token(token, digest_of(secret))
         return secret, token
@@ -203,12 +224,16 @@ class Keys:
 
     async def revoke(self, token_id: str, by: str) -> bool:
         """Revokes a token. Returns False if there is no valid token with this id."""
-        self._revoked.add(token_id)
-        now = iso(self._clock.now())
-        done = await self._store.revoke_token(token_id, at=now)
+        done = await self.void(token_id)
         if done:
-            await self._store.note("token_revoked", at=now, by=by, data={"token_id": token_id})
+            at, data = iso(self._clock.now()), {"token_id": token_id}
+            await self._store.note("token_revoked", at=at, by=by, data=data)
         return done
+
+    async def void(self, token_id: str) -> bool:
+        """Revokes a token without a row in the audit trail. Returns False as `revoke` does."""
+        self._revoked.add(token_id)
+        return await self._store.revoke_token(token_id, at=iso(self._clock.now()))
 
     async def _ticket(self, kind: str, who: Who, good_for: int) -> tuple[str, int]:
         now = self._clock.now()

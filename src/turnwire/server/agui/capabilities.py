@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnwire.agents.client_tools import CLIENT_TOOLS
+from turnwire.core.pictures import is_among
 from turnwire.engine import Engine
 
 __all__ = ["capabilities_of", "takes_client_tools"]
@@ -36,7 +37,13 @@ def capabilities_of(engine: Engine, agent: str, *, is_owner: bool) -> dict[str, 
         "state": {"snapshots": True, "deltas": True, "memory": False, "persistentState": True},
         "multiAgent": {"supported": True, "delegation": True},
         "reasoning": {"supported": True, "streaming": True},
-        "multimodal": {"input": {"image": able.images}},
+        "multimodal": {
+            "input": {
+                "image": able.images,
+                "pdf": is_among("application/pdf", able.files),
+                "file": "*/*" in able.files,
+            }
+        },
         "humanInTheLoop": {
             "supported": True,
             "approvals": True,

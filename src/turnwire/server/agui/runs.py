@@ -10,12 +10,13 @@ from msgspec import UNSET, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from turnwire.agents.client_tools import CLIENT_TOOLS
+from turnwire.agents.client_tools import CLIENT_TOOLS, check_client_tools
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status
 from turnwire.core.times import iso
 from turnwire.dialects.agui import events as e
 from turnwire.dialects.agui.inputs import RunAgentInput, SentMessage
+from turnwire.dialects.agui.messages import AguiMessage
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.reply import ReplyReader
@@ -33,10 +34,11 @@ from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import carry_out
 from turnwire.server.sse.stream import EventStream
-from turnwire.turn_streams.agui.place import StreamPlace, place_of
+from turnwire.turn_streams.agui.parts import OURS
 from turnwire.turn_streams.agui.requests import ClientCopy, answer_of, content_of, tool_answers
 from turnwire.turn_streams.agui.sent import event_of
 from turnwire.turn_streams.agui.writer import AguiWriter, Run, messages_of
+from turnwire.turn_streams.place import StreamPlace, place_of
 
 __all__ = ["capabilities", "connect", "messages", "run", "stop"]
 
@@ -56,12 +58,13 @@ class _Ours(Struct, frozen=True):
 
 async def run(service: Service, request: Request, who: Who) -> Response:
     """POST /agui: a new message, answers to interrupts, or results of the front end's tools."""
-    said = await read_json(request, RunAgentInput, service.settings)
+    said = await read_json(request, RunAgentInput, service.settings, is_chat=True)
     if not 0 < len(said.thread_id) <= MOST_ID or not 0 < len(said.run_id) <= MOST_ID:
         raise Refused("INVALID_PAYLOAD", f"`threadId` and `runId` have 1 to {MOST_ID} characters.")
     ours = _ours(said.forwarded_props)
     agent = request.path_params.get("agent") or ours.agent
     talk = await _find(service, who, said.thread_id)
+    ignored = ["context"] if said.context else []
     last = said.messages[-1] if said.messages else None
     is_new = last is not None and last.role == "user"
     if talk is None:
@@ -69,12 +72,13 @@ async def run(service: Service, request: Request, who: Who) -> Response:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=said.thread_id)
         options = {**ours.options}
         if said.tools:
-            _check_tools(service, agent or service.usual_agent)
-            options[CLIENT_TOOLS] = [_tool(each) for each in said.tools]
+            options[CLIENT_TOOLS] = _tools(service, agent or service.usual_agent, said)
         new = NewConversation(agent, options=options)
         talk = await begin(service, who, new, own_id=f"chat:{said.thread_id}")
-    elif said.tools:
-        _check_tools(service, await talk.agent())
+    elif said.tools and _tools(service, await talk.agent(), said) != talk.row.options.get(
+        CLIENT_TOOLS
+    ):
+        ignored.append("tools")  # the agent was given those of the first run
     status = await talk.status()
     copy = ClientCopy.of(said.messages[:-1] if is_new else said.messages)
     place = await _place(service, who, talk, copy)
@@ -83,7 +87,6 @@ async def run(service: Service, request: Request, who: Who) -> Response:
     if is_new and last is not None:
         own = await _send(service, who, talk, last)
     told = {"conversation": talk.id}
-    ignored = ["context"] if said.context else []
     about = Run(
         said.thread_id,
         said.run_id,
@@ -105,7 +108,7 @@ async def connect(service: Service, request: Request, who: Who) -> Response:
     thread = request.path_params["thread"]
     given = request.headers.get("last-event-id") or word(request, "last_event_id")
     place = None if given is None else place_of(given)
-    talk = await _find(service, who, thread)
+    talk = await _find(service, who, thread, closed=True)
     about = Run(
         thread,
         word(request, "run_id") or service.engine.new_id(),
@@ -114,7 +117,9 @@ async def connect(service: Service, request: Request, who: Who) -> Response:
         _FLAG.fullmatch(word(request, "raw") or "") is not None,
     )
     if talk is None or request.method == "HEAD":
-        return _nothing(about)
+        return _told(about, [])
+    if talk.row.archived:  # nothing runs in it: its messages are all that is sent
+        return _told(about, await _messages(service, request, who, talk))
     if place is not None and not await _can_continue(service, talk, place):
         place = None
     writer = AguiWriter(about, place, blob_url=_blob_url(request))
@@ -123,18 +128,10 @@ async def connect(service: Service, request: Request, who: Who) -> Response:
 
 async def messages(service: Service, request: Request, who: Who) -> Response:
     """GET /agui/threads/{thread}/messages: the history as messages."""
-    talk = await _find(service, who, request.path_params["thread"])
+    talk = await _find(service, who, request.path_params["thread"], closed=True)
     if talk is None:
         return json_answer({"messages": []})
-    status = await talk.status()
-    frames: list[f.Frame] = []
-    head = (await service.talk(talk.id, who, closed=True)).row.head
-    async with service.shares.of(who).costly():
-        pages = pages_of(service.store, talk.id, max(head - _MOST_ENTRIES, 0), head)
-        async with aclosing(pages):
-            async for page in pages:
-                frames += [as_frame(item, talk.id) for item in page]
-    told = messages_of(frames, status, _blob_url(request))
+    told = await _messages(service, request, who, talk)
     return json_answer({"messages": told, "conversation": talk.id})
 
 
@@ -159,8 +156,8 @@ async def capabilities(service: Service, request: Request, who: Who) -> Response
 # --- threads --------------------------------------------------------------------------------------
 
 
-async def _find(service: Service, who: Who, thread: str) -> Talk | None:
-    chat = await find_chat(service, who, thread)
+async def _find(service: Service, who: Who, thread: str, *, closed: bool = False) -> Talk | None:
+    chat = await find_chat(service, who, thread, closed=closed)
     return None if chat is None else chat.talk
 
 
@@ -176,15 +173,17 @@ def _ours(given: Any) -> _Ours:
             return _Ours()
 
 
-def _check_tools(service: Service, agent: str) -> None:
-    """Raises Refused if the agent cannot call tools of the front end."""
+def _tools(service: Service, agent: str, said: RunAgentInput) -> list[dict[str, Any]]:
+    """Returns the tools of a run, as the option of an agent. Raises Refused if it cannot call them."""
     if not takes_client_tools(service.engine, agent):
-        said = f"The agent {agent} cannot call tools of the front end: leave `tools` empty."
-        raise Refused("NOT_SUPPORTED", said)
-
-
-def _tool(tool: Any) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        said_why = f"The agent {agent} cannot call tools of the front end: leave `tools` empty."
+        raise Refused("NOT_SUPPORTED", said_why)
+    tools = [
+        {"name": each.name, "description": each.description, "parameters": each.parameters}
+        for each in said.tools
+    ]
+    check_client_tools(tools)
+    return tools
 
 
 def _blob_url(request: Request) -> Any:
@@ -213,10 +212,12 @@ async def _place(service: Service, who: Who, talk: Talk, copy: ClientCopy) -> St
 
 
 async def _can_continue(service: Service, talk: Talk, place: StreamPlace) -> bool:
-    """Returns whether blocks that grew when the client left can be continued where they were."""
+    """Returns whether a client can go on where it was, also with the blocks that grew."""
     growing = {**place.lengths}
     head = (await service.engine.open(talk.id)).row.head
-    if not growing or place.number > head:
+    if not place.is_of(service.store.epoch, talk.id, head):
+        return False
+    if not growing:
         return True
     if head - place.number > _NEWEST:
         return False
@@ -302,12 +303,26 @@ async def _stream(
     return EventStream(service, talk, start, who, events, service.agui, has_retry=False)
 
 
-def _nothing(about: Run) -> Response:
-    """Returns the run of a thread that does not exist yet: it has no messages."""
+def _told(about: Run, messages: list[AguiMessage]) -> Response:
+    """Returns the run of a thread in which nothing can happen: it has only messages."""
     ids = (about.thread_id, about.run_id)
+    ours = {OURS: {**about.metadata}} if about.metadata else None
     told: list[e.Event] = [
-        e.RunStarted(*ids, e.PROTOCOL_VERSION),
-        e.MessagesSnapshot([]),
+        e.RunStarted(*ids, e.PROTOCOL_VERSION, ours),
+        e.MessagesSnapshot(messages),
         e.RunFinished(*ids, e.Outcome("success")),
     ]
     return Response(b"".join(map(event_of, told)), 200, SAFE_HEADERS, "text/event-stream")
+
+
+async def _messages(service: Service, request: Request, who: Who, talk: Talk) -> list[AguiMessage]:
+    """Returns the history of a thread."""
+    status = await talk.status()
+    frames: list[f.Frame] = []
+    head = (await service.talk(talk.id, who, closed=True)).row.head
+    async with service.shares.of(who).costly():
+        pages = pages_of(service.store, talk.id, max(head - _MOST_ENTRIES, 0), head)
+        async with aclosing(pages):
+            async for page in pages:
+                frames += [as_frame(item, talk.id) for item in page]
+    return messages_of(frames, status, _blob_url(request))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.export.jsonl import as_frame
@@ -24,19 +22,19 @@ from turnwire.turn_streams.aisdk.history import history_of
 from turnwire.turn_streams.aisdk.requests import ChatRequest
 from turnwire.turn_streams.aisdk.sent import UiSent, event_of
 from turnwire.turn_streams.aisdk.writer import UiWriter
+from turnwire.turn_streams.place import place_of
 
 __all__ = ["messages", "resume", "stop", "submit"]
 
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
 _MOST_ENTRIES = 5000  # of the log that a history is made from
-_EVENT_ID = re.compile(r"\d{1,18}")
 
 
 async def submit(service: Service, request: Request, who: Who) -> Response:
     """POST /api/chat: a new message, an edited one, another answer, or answers to requests."""
     version = _version(request)
-    said = await read_json(request, ChatRequest, service.settings)
+    said = await read_json(request, ChatRequest, service.settings, is_chat=True)
     return _stream(service, who, await chats.send(service, who, said), version)
 
 
@@ -44,10 +42,8 @@ async def resume(service: Service, request: Request, who: Who) -> Response:
     """GET /api/chat/{chat}/stream: the turn that runs, from its beginning; 204 if none runs."""
     version = _version(request)
     given = request.headers.get("last-event-id")
-    if given is not None and not _EVENT_ID.fullmatch(given):
-        raise Refused("INVALID_PAYLOAD", f"Last-Event-ID is {given!r}: it has to be a number.")
-    name = request.path_params["chat"]
-    answer = await chats.running(service, who, name, after=int(given or 0))
+    place = None if given is None else place_of(given)
+    answer = await chats.running(service, who, request.path_params["chat"], place)
     if answer is None or request.method == "HEAD":
         return Response(status_code=204, headers=SAFE_HEADERS)
     return _stream(service, who, answer, version)
@@ -56,7 +52,7 @@ async def resume(service: Service, request: Request, who: Who) -> Response:
 async def messages(service: Service, request: Request, who: Who) -> Response:
     """GET /api/chat/{chat}/messages: the history as UI messages."""
     version = _version(request)
-    talk = await chats.find(service, who, request.path_params["chat"])
+    talk = await chats.find(service, who, request.path_params["chat"], closed=True)
     if talk is None:
         return json_answer({"messages": []})
     frames: list[f.Frame] = []

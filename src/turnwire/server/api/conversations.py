@@ -53,6 +53,7 @@ __all__ = [
     "list_all",
     "messages",
     "show",
+    "with_ends",
 ]
 
 _MOST = 500  # maximum items in a response
@@ -235,6 +236,7 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     """DELETE /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
+    await service.end_shares(talk.row, who)
     left = await service.engine.remove(talk.id, by=who.name)
     service.has_changed(talk.id, talk.row.user)
     if left is not None:
@@ -257,7 +259,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
     last = head if before is None else min(head, before - 1)
     return await json_list(
         "messages",
-        await _with_ends(service, talk.id, found),
+        await with_ends(service, talk.id, found),
         lambda each: f.Replay(_number_of(each), as_frame(each, talk.id)),  # type: ignore[arg-type]
         head=head,
         epoch=epoch,
@@ -266,7 +268,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
     )
 
 
-async def _with_ends(
+async def with_ends(
     service: Service, conversation_id: str, found: list[StoredEntry]
 ) -> list[LogItem]:
     """Returns the entries, with the ends of the turns that ended among them, as in a replay."""

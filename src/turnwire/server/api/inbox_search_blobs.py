@@ -36,6 +36,7 @@ __all__ = [
     "agents",
     "answer",
     "audit",
+    "blob_answer",
     "budget",
     "get_blob",
     "inbox",
@@ -156,11 +157,15 @@ async def get_blob(service: Service, request: Request, who: Who) -> Response:
         return not_found(refused.message)
     found = await service.store.get_blob(row.blob_id)
     assert found is not None
-    data, mime_type = found
+    answer = blob_answer(*found)
+    answer.headers["Cache-Control"] = "private, max-age=31536000, immutable"
+    return answer
+
+
+def blob_answer(data: bytes, mime_type: str) -> Response:
+    """Returns the response with a blob. A browser shows pictures, and saves everything else."""
     shown = mime_type in _SHOWN
-    headers = dict(SAFE_HEADERS)
-    headers["Content-Disposition"] = "inline" if shown else "attachment"
-    headers["Cache-Control"] = "private, max-age=31536000, immutable"
+    headers = {**SAFE_HEADERS, "Content-Disposition": "inline" if shown else "attachment"}
     return Response(data, 200, headers, mime_type if shown else "application/octet-stream")
 
 

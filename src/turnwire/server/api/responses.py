@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -19,6 +20,7 @@ from turnwire.server.api.problems import STATUS, error_body
 from turnwire.settings import Settings
 
 __all__ = [
+    "HOST",
     "SAFE_HEADERS",
     "json_answer",
     "json_list",
@@ -33,6 +35,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+HOST = "turnwire.host"  # key in a scope: the checked Host of the request
+
 # Pages may not embed a response, and browsers may not guess its type or cache it.
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
@@ -42,6 +46,7 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_LONG = 1 << 18  # bytes of a body that is decoded in a thread, so that the event loop can run
 _CHUNK = 32 * 1024  # bytes of a long response that are written to the socket at once
 _encode = msgspec.json.Encoder().encode
 
@@ -151,17 +156,28 @@ async def read_body(request: Request, most: int, setting: str, instead: str = ""
     return bytes(read)
 
 
-async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
-    """Returns the body of a request, decoded as JSON of this type. Raises Refused."""
+async def read_json(
+    request: Request, kind: type[T], settings: Settings, *, is_chat: bool = False
+) -> T:
+    """Returns the body of a request, decoded as JSON of this type. Raises Refused.
+
+    `is_chat`: clients send the whole history with a message, although only the end of it counts.
+    """
     # A page of another origin can send a form without a preflight, but not this content type.
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
-    raw = await read_body(
-        request,
-        settings.max_body_bytes,
-        "max_body_bytes",
-        "Upload large content as a blob: POST /api/blobs.",
-    )
+    most, setting = settings.max_body_bytes, "max_body_bytes"
+    instead = "Upload large content as a blob: POST /api/blobs."
+    if is_chat:
+        most, setting = max(most, settings.max_chat_body_bytes), "max_chat_body_bytes"
+        instead = f"Send the newest messages only: the server has the others. {instead}"
+    raw = await read_body(request, most, setting, instead)
+    if len(raw) > _LONG:
+        return await asyncio.to_thread(_decoded, raw, kind, settings)
+    return _decoded(raw, kind, settings)
+
+
+def _decoded(raw: bytes, kind: type[T], settings: Settings) -> T:
     fault = check_shape(raw, settings.max_items, settings.max_depth)
     if fault is not None:
         raise Refused("INVALID_PAYLOAD", fault)

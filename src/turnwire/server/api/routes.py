@@ -6,7 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
-from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,11 +14,11 @@ from starlette.types import Receive, Scope, Send
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server.access.auth import cookie_name
 from turnwire.server.access.keys import Who
 from turnwire.server.agui import runs
 from turnwire.server.aisdk import chat
 from turnwire.server.api import (
+    account,
     changes,
     controls,
     conversations,
@@ -28,11 +27,13 @@ from turnwire.server.api import (
     inbox_search_blobs,
     inspector,
     page,
+    rules,
+    shared,
     turns,
 )
 from turnwire.server.api.cors import is_preflight, preflight_answer, with_cors_headers
 from turnwire.server.api.problems import refusal_of
-from turnwire.server.api.responses import json_answer, not_allowed, not_found, problem, read_json
+from turnwire.server.api.responses import HOST, json_answer, not_allowed, not_found, problem
 from turnwire.server.service import Service
 
 __all__ = ["Door", "make_router"]
@@ -41,8 +42,6 @@ _log = logging.getLogger("turnwire")
 
 _Handler: TypeAlias = Callable[[Service, Request], Awaitable[Response]]
 _Guarded: TypeAlias = Callable[[Service, Request, Who], Coroutine[Any, Any, Response]]
-
-_HOST = "turnwire.host"  # key in a scope: the checked Host of the request
 
 # Every address for authenticated users: the path, the method and the handler.
 API: list[tuple[str, str, _Guarded]] = [
@@ -56,6 +55,11 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}/messages/{sequence}", "GET", inspector.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),
     ("/api/conversations/{id}/files", "GET", files.files),
+    ("/api/conversations/{id}/shares", "POST", shared.share),
+    ("/api/conversations/{id}/shares", "GET", shared.shares),
+    ("/api/conversations/{id}/shares/{share_id}", "DELETE", shared.end),
+    ("/api/conversations/{id}/rules", "GET", rules.of_conversation),
+    ("/api/conversations/{id}/rules/{rule_id}", "DELETE", rules.forget),
     ("/api/conversations/{id}/turns", "POST", turns.begin),
     ("/api/conversations/{id}/turns", "GET", turns.show),
     ("/api/conversations/{id}/rewind", "POST", controls.rewind),
@@ -76,6 +80,7 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/agui/threads/{thread}/messages", "GET", runs.messages),
     ("/agui/threads/{thread}/stop", "POST", runs.stop),
     ("/api/budget", "GET", inbox_search_blobs.budget),
+    ("/api/rules", "GET", rules.list_all),
     ("/api/search", "GET", inbox_search_blobs.search),
     ("/api/inbox", "GET", inbox_search_blobs.inbox),
     ("/api/inbox/{item}/answer", "POST", inbox_search_blobs.answer),
@@ -86,10 +91,11 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/blobs/{blob_id}", "GET", inbox_search_blobs.get_blob),
     ("/api/tickets", "POST", inbox_search_blobs.ticket),
     ("/api/audit", "GET", inbox_search_blobs.audit),
+    ("/api/me", "GET", account.me),
+    ("/api/sign-out", "POST", account.sign_out),
 ]
 
 _MOST_PARAMETERS = 100  # maximum in a query: parsing thousands takes long
-_PAGE_SECONDS = 30 * 24 * 3600
 
 
 def make_router(service: Service) -> Door:
@@ -113,7 +119,7 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gate = self._service.gate
         try:
-            scope[_HOST] = gate.host(scope)
+            scope[HOST] = gate.host(scope)
         except Refused as refused:
             await problem(refused)(scope, receive, send)
             return
@@ -159,7 +165,7 @@ def _guarded(handler: _Guarded) -> _Handler:
     """Returns a handler that first authenticates the user and checks their limits."""
 
     async def handle(service: Service, request: Request) -> Response:
-        who = await service.auth.who(dict(request.scope), request.scope[_HOST])
+        who = await service.auth.who(dict(request.scope), request.scope[HOST])
         share = service.shares.of(who)
         share.count_request()
         metered = Request(request.scope, share.metered(request.receive))
@@ -191,42 +197,16 @@ async def _ready(service: Service, request: Request) -> Response:
     return json_answer({"status": "ready"})
 
 
-class _Entering(Struct, forbid_unknown_fields=True):
-    link: str
-
-
-async def _enter(service: Service, request: Request) -> Response:
-    """POST /enter: exchanges a link for a cookie and a page key, once.
-
-    GET serves the page, which sends the POST. So a program that only previews links uses none up.
-    """
-    host = request.scope[_HOST]
-    service.gate.origin(request.scope, host, without=True)
-    wish = await read_json(request, _Entering, service.settings)
-    entered = await service.keys.enter(wish.link)
-    if entered is None:
-        said = "This link was used or has expired. Make another: turnwire token link"
-        raise Refused("FORBIDDEN", said)
-    cookie, page_key, token = entered
-    answer = json_answer({"page_key": page_key}, 201)
-    answer.set_cookie(
-        cookie_name(host),
-        cookie,
-        max_age=_PAGE_SECONDS,
-        path=f"{request.scope.get('root_path', '')}/",
-        secure=request.url.scheme == "https" or service.public.is_secure(host),
-        httponly=True,
-        samesite="strict",
-    )
-    service.write_down("entered", Who(token.user, token.token_id))
-    return answer
-
-
-# Every address that needs no authentication.
+# Every address that needs no user. `/api/shared` needs the secret of a share link.
 OPEN: list[tuple[str, str, _Handler]] = [
     ("/healthz", "GET", _health),
     ("/readyz", "GET", _ready),
-    ("/enter", "POST", _enter),
+    ("/enter", "POST", account.enter),
+    ("/api/shared", "GET", shared.show),
+    ("/api/shared/messages", "GET", shared.messages),
+    ("/api/shared/blobs/{blob_id}", "GET", shared.blob),
     ("/assets/{name}", "GET", page.asset),
+    ("/offline", "GET", page.offline),
+    *((path, "GET", page.fixed_file) for path in page.FILES),
     *((path, "GET", page.page) for path in page.PAGES),
 ]

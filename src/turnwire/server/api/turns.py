@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from turnwire.core.error_codes import Refused
-from turnwire.core.message import known_meta
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import commands as c
@@ -25,9 +24,10 @@ from turnwire.engine.fanout.channel import FollowAgain
 from turnwire.engine.fanout.follow import Place
 from turnwire.engine.fanout.followers import V2
 from turnwire.server.access.keys import Who
-from turnwire.server.access.limits import MOST_ID, MOST_PAGE
+from turnwire.server.access.limits import MOST_ID
 from turnwire.server.api.problems import error_frame
 from turnwire.server.api.responses import SAFE_HEADERS, json_answer, not_found, read_json, word
+from turnwire.server.sent_messages import find_messages
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import carry_out
 from turnwire.server.sse.stream import EventStream
@@ -39,7 +39,6 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 _EVENT_ID = re.compile(r"(\d{1,18})(\.end)?")
 _WAIT = re.compile(r"wait=\"?(\d{1,9})\"?")
 _MOST_SECONDS = 600  # that a request waits for the end of its turn
-_PAGE = 200  # entries that are read at once to find a message
 
 
 class TurnJson(Struct, frozen=True, omit_defaults=True):
@@ -135,21 +134,14 @@ def _location(request: Request, talk: Talk, key: str) -> str:
 async def _reader_of(service: Service, talk: Talk, who: Who, key: str) -> ReplyReader:
     """Returns a reader of the turn of a message that was sent before.
 
-    The message is searched from the newest entry on. A queued message is not in the log yet.
+    A queued message is not in the log yet.
     """
-    head = before = (await service.talk(talk.id, who)).row.head
-    async with service.shares.of(who).costly():
-        while before:
-            found = await service.store.entries(
-                talk.id, before=before + 1, limit=_PAGE, newest=True, size=MOST_PAGE
-            )
-            for stored in reversed(found):
-                meta = known_meta(stored.entry)
-                if (meta.client_message_id, meta.by) == (key, who.name):
-                    reader = ReplyReader(key, after=stored.sequence - 1)
-                    reader.acknowledged(stored.turn_id, None)
-                    return reader
-            before = found[0].sequence - 1 if found else 0
+    head = (await service.talk(talk.id, who)).row.head
+    found = (await find_messages(service, who, talk, [key], own=True)).get(key)
+    if found is not None:
+        reader = ReplyReader(key, after=found.sequence - 1)
+        reader.acknowledged(found.turn_id, None)
+        return reader
     reader = ReplyReader(key, after=head)
     reader.acknowledged(None, key)  # not in the log: it waits in the queue, or was removed from it
     return reader

@@ -25,6 +25,7 @@ __all__ = ["ask", "capabilities", "do", "take_reply", "takes_long"]
 
 # The command that an agent has to support for a method. The other methods need `user.message`.
 _NEEDS = {
+    "forgetRule": "session.forget_rule",
     "setAgent": "session.set_agent",
     "setModel": "session.set_model",
     "setPermissionMode": "session.set_permission_mode",
@@ -55,7 +56,8 @@ def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilitie
     ]
     options = options_for(known.capabilities, who) if known else []
     return r.Capabilities(
-        *(name, methods, able.images, able.models, able.permission_modes, options, able.steer)
+        *(name, methods, able.images, able.models, able.permission_modes, options, able.steer),
+        able.files,
     )
 
 
@@ -74,6 +76,9 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
             given = await do(c.Interrupt(payload=c.Stop(turn_id, queue)), stay, connection)
             outcome = "already_ended" if given.ack.outcome == "already_ended" else "requested"
             connection.answer(call.id, r.Stopped(turn_id, outcome))  # type: ignore[arg-type]  # one of both
+        case m.ForgetRule(rule_id=rule_id):
+            await do(c.ForgetRule(payload=c.RuleChoice(rule_id)), stay, connection)
+            connection.answer(call.id, {"rule_id": rule_id})
         case m.SetAgent(agent=agent):
             await do(c.SetAgent(payload=c.AgentChoice(agent)), stay, connection)
             connection.answer(call.id, {"agent": agent})
@@ -140,6 +145,8 @@ def _sent(content: m.Content) -> c.SentContent:
     """Returns the content in the types of protocol v2, whose command validates it."""
     if isinstance(content, m.GivenText):
         return c.SentText(content.text)
+    if isinstance(content, m.GivenFile):
+        return c.SentFile(content.name, blob=c.SentBlob(content.blob_id))
     match content.source:
         case m.InlineSource(media_type=mime_type, data=data):
             return c.SentImage(mime_type, data)

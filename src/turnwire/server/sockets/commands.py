@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from turnwire.core.content import Content
 from turnwire.core.error_codes import Refused
+from turnwire.core.pictures import is_among
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -28,6 +29,7 @@ _ACKS: dict[type, type[f.Frame]] = {
     c.Interrupt: f.InterruptAck,
     c.QueueCommand: f.QueueAck,
     c.Rewind: f.RewindAck,
+    c.ForgetRule: f.ForgetRuleAck,
     c.SetAgent: f.SetAgentAck,
     c.SetModel: f.SetModelAck,
     c.SetPermissionMode: f.SetPermissionModeAck,
@@ -67,6 +69,7 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         ack.max_thinking_tokens,
         ack.result,
         ack.agent,
+        ack.rule_id,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
 
@@ -130,6 +133,8 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             return await talk.rewind_files(
                 to.message_sequence, dry_run=to.dry_run, user=user, client_message_id=own_id
             )
+        case c.ForgetRule(payload=rule):
+            return await talk.forget_rule(rule.rule_id, user=user, client_message_id=own_id)
         case c.SetAgent(payload=chosen):
             return await talk.set_agent(chosen.agent, user=user, client_message_id=own_id)
         case c.SetModel(payload=model):
@@ -161,15 +166,36 @@ async def _content(
     await service.check_room(who, _size_of(said))
     if isinstance(said, str):
         return said
+    size = 0
     for part in said:
         if isinstance(part, c.SentImage) and not offered.images:
             raise Refused("NOT_SUPPORTED", "This agent takes no pictures.", type="user.message")
         if part.blob is not None:
-            await service.readable_blob(part.blob.blob_id, who)
-    paths = [part.path for part in said if isinstance(part, c.SentFile)]
+            row = await service.readable_blob(part.blob.blob_id, who)
+            size += row.size
+            if isinstance(part, c.SentFile) and not is_among(row.mime_type, offered.files):
+                raise _no_such_file(part.path, row.mime_type, offered)
+    most = service.settings.max_message_blob_bytes
+    if size > most:
+        said_so = f"The pictures and files of a message have {size:,} bytes; at most {most:,} are"
+        raise Refused("PAYLOAD_TOO_LARGE", f"{said_so} allowed (max_message_blob_bytes).")
+    # The name of an uploaded file is not a path on this machine.
+    files = [part for part in said if isinstance(part, c.SentFile)]
+    paths = [part.path for part in files if part.blob is None or not _is_name(part.path)]
     if paths:
         await asyncio.to_thread(_check_paths, paths, talk.row.cwd, service)
     return cast("list[Content]", said)
+
+
+def _is_name(path: str) -> bool:
+    is_short = len(path) <= MOST_PATH
+    return is_short and path not in ("", ".", "..") and not any(each in path for each in "/\\\0")
+
+
+def _no_such_file(path: str, kind: str, offered: p.Capabilities) -> Refused:
+    taken = f"It takes {', '.join(offered.files)}." if offered.files else "It takes no files."
+    said = f"The agent {offered.agent} cannot read {path!r} ({kind}). {taken}"
+    return Refused("NOT_SUPPORTED", said, type="user.message")
 
 
 def _size_of(said: str | list[c.SentContent]) -> int:

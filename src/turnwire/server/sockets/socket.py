@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 from turnwire.core.error_codes import Refused
@@ -39,10 +39,39 @@ WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
 _CHAT = "/ws/chat"
 _ABORTS = {"": False, "detach": False, "stop": True}
-_PROFILES: dict[str, type[RpcConnection]] = {"": RpcConnection, "classic": ClassicConnection}
+_ERRORS = {"": False, "object": False, "text": True}  # of the profile classic
 _FAILED_ACCESS = ("UNAUTHORIZED", "FORBIDDEN")
 _GOODBYE = 2.0  # seconds that a refused client has to close the connection
 _log = logging.getLogger("turnwire")
+
+
+class _Upgrade(NamedTuple):
+    """A WebSocket that was accepted, and whose client is not admitted yet."""
+
+    service: Service
+    scope: dict[str, Any]
+    receive: Any
+    send: Send
+    wire: Wire | None
+    unknown: ExitStack  # counts it as unauthenticated until it is admitted or refused
+    who: Who | None  # the user, if it is authenticated already
+
+    async def user(self) -> Who:
+        """Authenticates the client. Raises Refused."""
+        if self.who is not None:
+            return self.who
+        return await self.service.auth.who(self.scope, self.service.gate.host(self.scope))
+
+    async def turn_away(
+        self, error: Exception, refusal: Callable[[Refused], Outgoing] | None
+    ) -> None:
+        """Tells the client why it is not admitted, and closes the connection.
+
+        `refusal` makes the frame, if the protocol has one.
+        """
+        refused = _why(error, self.service, self.scope)
+        frame = None if refusal is None else refusal(refused)
+        await _turn_away(refused, frame, self.send, self.wire)
 
 
 async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, send: Send) -> None:
@@ -65,102 +94,80 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
         chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": chosen})
         wire = (scope.get("extensions") or {}).get(WIRE)
+        upgrade = _Upgrade(service, scope, receive, send, wire, unknown, who)
         path = _address(scope).partition("?")[0]
         if path in _RPC:
-            await _serve_rpc(service, scope, receive, send, wire, unknown, who)
+            await _serve_rpc(upgrade)
         elif path == _CHAT:
-            await _serve_chat(service, scope, receive, send, wire, unknown, who)
+            await _serve_chat(upgrade)
         else:
-            await _serve_v2(service, scope, receive, send, wire, unknown, who)
+            await _serve_v2(upgrade)
 
 
-async def _serve_v2(
-    service: Service,
-    scope: dict[str, Any],
-    receive: Any,
-    send: Send,
-    wire: Wire | None,
-    unknown: ExitStack,
-    who: Who | None,
-) -> None:
-    """Serves a client of protocol v2.
+async def _serve_v2(upgrade: _Upgrade) -> None:
+    """Serves a client of protocol v2."""
+    service = upgrade.service
+    address = Address.of(_address(upgrade.scope))
 
-    `unknown` counts the connection as unauthenticated until it is admitted or refused. `who` is the
-    user, if the connection is authenticated already.
-    """
-    address = Address.of(_address(scope))
+    def refusal(refused: Refused) -> Sent:
+        name = address.conversation_id if address is not None else ""
+        return Sent(error_frame(refused, name, iso(service.engine.clock.now())))
+
     with ExitStack() as held:
         try:
-            who, talk, place, seat = await _let_in(service, scope, address, held, who)
+            who, talk, place, seat = await _let_in(upgrade, address, held)
         except Exception as error:
             held.close()
-            refused = _why(error, service, scope)
-            name = address.conversation_id if address is not None else ""
-            now = iso(service.engine.clock.now())
-            await _turn_away(refused, Sent(error_frame(refused, name, now)), send, wire)
+            await upgrade.turn_away(error, refusal)
             return
-        unknown.close()
-        connection = Connection(service, talk, place, who, send, wire)
+        upgrade.unknown.close()
+        connection = Connection(service, talk, place, who, upgrade.send, upgrade.wire)
         about = {"connection_id": connection.connection_id, "token_id": who.token_id}
         audit = service.connection_audit
         service.hub.add(connection, seat)
         is_written = audit.connected(who, talk.id, **about)
         try:
-            await connection.run(receive)
+            await connection.run(upgrade.receive)
         finally:
             service.hub.remove(connection)
             if is_written:
                 audit.disconnected(who, talk.id, **about, code=connection.code)
 
 
-async def _serve_rpc(
-    service: Service,
-    scope: dict[str, Any],
-    receive: Any,
-    send: Send,
-    wire: Wire | None,
-    unknown: ExitStack,
-    who: Who | None,
-) -> None:
-    profile = _parameter(scope, "profile")
+async def _serve_rpc(upgrade: _Upgrade) -> None:
+    profile = _parameter(upgrade.scope, "profile")
+
+    errors = _parameter(upgrade.scope, "errors")
 
     def make(who: Who) -> Client:
-        if profile not in _PROFILES:
+        to = (upgrade.service, who, upgrade.send, upgrade.wire)
+        if not profile:
+            return RpcConnection(*to)
+        if profile != "classic":
             said = f"There is no profile {profile!r}; there is: classic."
             raise Refused("INVALID_PAYLOAD", said)
-        return _PROFILES[profile](service, who, send, wire)
+        if errors not in _ERRORS:
+            said = f"`errors` is {errors!r}; there are: object, text."
+            raise Refused("INVALID_PAYLOAD", said)
+        return ClassicConnection(*to, text_errors=_ERRORS[errors])
 
-    refusal = None if profile == "classic" else rpc_error
-    await _serve_any(service, scope, receive, send, wire, unknown, who, make, refusal)
+    await _serve_any(upgrade, make, None if profile == "classic" else rpc_error)
 
 
-async def _serve_chat(
-    service: Service,
-    scope: dict[str, Any],
-    receive: Any,
-    send: Send,
-    wire: Wire | None,
-    unknown: ExitStack,
-    who: Who | None,
-) -> None:
-    abort = _parameter(scope, "abort")
+async def _serve_chat(upgrade: _Upgrade) -> None:
+    abort = _parameter(upgrade.scope, "abort")
 
     def make(who: Who) -> Client:
         if abort not in _ABORTS:
             raise Refused("INVALID_PAYLOAD", f"`abort` is {abort!r}; there are: detach, stop.")
-        return ChatConnection(service, who, send, wire, abort_stops=_ABORTS[abort])
+        to = (upgrade.service, who, upgrade.send, upgrade.wire)
+        return ChatConnection(*to, abort_stops=_ABORTS[abort])
 
-    await _serve_any(service, scope, receive, send, wire, unknown, who, make, chat_error)
+    await _serve_any(upgrade, make, chat_error)
 
 
 async def _serve_any(
-    service: Service,
-    scope: dict[str, Any],
-    receive: Any,
-    send: Send,
-    wire: Wire | None,
-    unknown: ExitStack,
-    who: Who | None,
+    upgrade: _Upgrade,
     make: Callable[[Who], Client],
     refusal: Callable[[Refused], Outgoing] | None,
 ) -> None:
@@ -169,22 +176,21 @@ async def _serve_any(
     `make` makes the connection, or raises Refused. `refusal` makes the frame of a refusal, if the
     protocol has one.
     """
+    service = upgrade.service
     with ExitStack() as held:
         try:
-            who = who or await service.auth.who(scope, service.gate.host(scope))
+            who = await upgrade.user()
             service.hub.count_connect(who)
             seat = held.enter_context(service.hub.place(who))
             service.shares.of(who).check()
             connection = make(who)
         except Exception as error:
-            refused = _why(error, service, scope)
-            frame = None if refusal is None else refusal(refused)
-            await _turn_away(refused, frame, send, wire)
+            await upgrade.turn_away(error, refusal)
             return
-        unknown.close()
+        upgrade.unknown.close()
         service.hub.add(connection, seat)
         try:
-            await connection.run(receive)
+            await connection.run(upgrade.receive)
         finally:
             service.hub.remove(connection)
 
@@ -207,24 +213,21 @@ def _address(scope: dict[str, Any]) -> str:
 
 
 async def _let_in(
-    service: Service,
-    scope: dict[str, Any],
-    address: Address | None,
-    held: ExitStack,
-    who: Who | None,
+    upgrade: _Upgrade, address: Address | None, held: ExitStack
 ) -> tuple[Who, Talk, Place, Seat]:
     """Authenticates a v2 client, and reserves its place. Raises the error that the client is sent.
 
     `held` gets the resources that the connection keeps until its end.
     """
-    host = service.gate.host(scope)
+    service = upgrade.service
+    service.gate.host(upgrade.scope)
     if address is None:
         raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
     if not service.speaks_v2:
         raise Refused("CHAT_PROTOCOL_DISABLED")
     if address.protocol != "v2":
         raise Refused("PROTOCOL_VERSION_UNSUPPORTED", protocols=["v2"])
-    who = who or await service.auth.who(scope, host)
+    who = await upgrade.user()
     if address.fault is not None:
         raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
     service.hub.count_connect(who)

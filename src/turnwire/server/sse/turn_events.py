@@ -23,7 +23,7 @@ class TurnEvents(Generic[Event]):
     def __init__(
         self,
         writer: TurnWriter[Event],
-        event_of: Callable[[Event, int | None], bytes],
+        event_of: Callable[[Event, str | None], bytes],
         shared: Callable[[f.Frame], StreamSent],
         conversation_id: str,
         now: Callable[[], str],
@@ -43,7 +43,7 @@ class TurnEvents(Generic[Event]):
         self._last = last
 
     def events(self, sent: StreamSent, sequence: int) -> list[bytes | memoryview]:
-        """Returns the events of a frame. The last event of an entry has its number as its id."""
+        """Returns the events of a frame. The last event of an entry has an id."""
         writer, frame = self._writer, sent.frame
         if writer.is_next_piece(frame):
             return [sent.delta]
@@ -54,7 +54,8 @@ class TurnEvents(Generic[Event]):
         if not events:
             return []
         raw = b"".join(self._event_of(each, None) for each in events[:-1])
-        raw += self._event_of(events[-1], sent.number)
+        own_id = None if sent.number is None else writer.event_id(sent.number)
+        raw += self._event_of(events[-1], own_id)
         if writer.is_over:
             self.is_over = True
             raw += self._last

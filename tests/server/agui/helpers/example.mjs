@@ -80,6 +80,13 @@ try {
   await tab.click("button:text-is('Blue')");
   await tab.waitForSelector("text=it is. Thank you!");
   await ready(tab);
+  await talk(tab, "form");
+  await tab.click("button:text-is('Red')");
+  await tab.click("button:text-is('Green')");
+  await tab.click("button:text-is('Large')");
+  await tab.click("button:text-is('Answer')");
+  await tab.waitForSelector("text=/Green.*Large.* Thank you!/");
+  await ready(tab);
   told.talked = await shown(tab);
 
   await talk(tab, "long");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.opening import Opening
@@ -16,6 +16,7 @@ from turnwire.dialects.v2 import commands as c
 from turnwire.engine import Answer, Talk
 from turnwire.engine.fanout.follow import Place
 from turnwire.ports import WireProtocol
+from turnwire.server.access.keys import Who
 from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.rpc import asking
 from turnwire.server.rpc.classic import history
@@ -23,6 +24,10 @@ from turnwire.server.rpc.classic.stay import ClassicStay
 from turnwire.server.rpc.connection import RpcConnection
 from turnwire.server.rpc.stay import Stay
 from turnwire.server.rpc.written import Written
+from turnwire.server.sockets.outlet import Send, Wire
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
 
 __all__ = ["ClassicConnection"]
 
@@ -44,6 +49,13 @@ class ClassicConnection(RpcConnection):
 
     _last: str | None = None  # the conversation that the client has left with `disconnect`
 
+    def __init__(
+        self, service: Service, who: Who, send: Send, wire: Wire | None, *, text_errors: bool
+    ) -> None:
+        """`text_errors`: an error is a text; otherwise an object with the text as its `message`."""
+        super().__init__(service, who, send, wire)
+        self._text_errors = text_errors
+
     @property
     def protocol(self) -> WireProtocol:
         """Returns the protocol whose projector makes the messages."""
@@ -60,7 +72,11 @@ class ClassicConnection(RpcConnection):
         own_id = refused.data.get("id")
         if not isinstance(own_id, str) or own_id.startswith(r.OURS):
             return None
-        return Written(r.write(f.Answer(own_id, None, f.error_for(refused))))
+        return self._refusal(own_id, f.error_for(refused))
+
+    def _refusal(self, call_id: str, error: f.Error) -> Written:
+        said = error.message if self._text_errors else error
+        return Written(r.write(f.Answer(call_id, None, said)))
 
     def heartbeat(self) -> None:
         """Returns None: the client knows no heartbeat. The socket's own pings are sent."""
@@ -68,8 +84,7 @@ class ClassicConnection(RpcConnection):
     def refuse(self, frame: r.Call | r.Reply, refused: Refused) -> None:
         """Answers a call with an error. Repeats a call of the server if its reply is invalid."""
         if isinstance(frame, r.Call):
-            error = f.error_for(refused, frame.method)
-            self.outlet.put(Written(r.write(f.Answer(frame.id, None, error))))
+            self.outlet.put(self._refusal(frame.id, f.error_for(refused, frame.method)))
         elif isinstance(self._stay, ClassicStay) and str(refused.code) not in _TOO_LATE:
             self.outlet.receive(self._stay.call_again(frame.id))
 
