@@ -41,6 +41,7 @@ export type UsedConversation = Snapshot &
     | "interrupt"
     | "changeQueue"
     | "rewind"
+    | "forgetRule"
     | "setAgent"
     | "setModel"
     | "setPermissionMode"
@@ -74,9 +75,9 @@ export function useConversation(id: string, options?: ConversationOptions): Used
   const snapshot = useSyncExternalStore(subscribe, look, look);
   return useMemo(() => {
     const { send, answer, decide, interrupt, changeQueue, rewind, loadOlder } = conversation;
-    const { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
+    const { forgetRule, setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
     const doing = { send, answer, decide, interrupt, changeQueue, rewind, loadOlder };
-    const choosing = { setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control };
+    const choosing = { forgetRule, setAgent, setModel, setPermissionMode, setMaxThinkingTokens, control };
     return { ...snapshot, ...doing, ...choosing };
   }, [conversation, snapshot]);
 }

@@ -244,7 +244,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       expect(await tab.locator("[data-turnwire=thinking]").count()).toBeGreaterThan(0);
       expect(await tab.locator("[data-turnwire=tool][data-state=done]").count()).toBe(2);
       expect(await tab.locator("article[data-role=user] strong").allTextContents()).toEqual([
-        "think, use a tool and want permission\n",
+        "think, use a tool and want permission",
       ]);
       await tab.fill("textarea", "question");
       await tab.click("button:text-is('Send')");
@@ -289,6 +289,8 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       ];
       const request = { request_id: "q", kind: "question", tool_use_id: "t", tool_name: "ask", questions };
       await tab.evaluate((request) => window.page.showQuestion(request), request);
+      await tab.click("button:text-is('Answer')");
+      await tab.waitForSelector("[role=alert]:text-is('Each question needs an answer.')");
       await tab.check("input[value=large]");
       await tab.check("input[value=milk]");
       await tab.check("input[value=ice]");
@@ -304,9 +306,53 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     });
   });
 
+  test("a permission is denied with a reason, allowed with a changed command, or for always by one rule", async () => {
+    const pages = await serving("clients/typescript/test/pages", server.url);
+    const tab = await enter(pages.url);
+    const show = (more: object) =>
+      tab.evaluate((request) => window.page.showPermission(request), {
+        request_id: "p",
+        kind: "permission",
+        tool_use_id: "t",
+        tool_name: "Bash",
+        input: { command: "ls" },
+        ...more,
+      });
+    const decided = (count: number) =>
+      tab.waitForFunction((count) => window.page.decisions.length === count, count);
+    await tab.waitForFunction(() => window.page !== undefined);
+    await show({});
+    await tab.click("button:text-is('Deny with a reason')");
+    await tab.fill("textarea", "Not today.");
+    await tab.click("button:text-is('Deny')");
+    await decided(1);
+    await tab.click("button:text-is('Back')");
+    await tab.click("button:text-is('Edit')");
+    await tab.fill("textarea", " ");
+    await tab.click("button:text-is('Allow this')");
+    await tab.waitForSelector("[role=alert]:text-is('This would run nothing.')");
+    await tab.fill("textarea", "ls -l");
+    await tab.click("button:text-is('Allow this')");
+    await decided(2);
+    const suggestions = [{ name: "once more" }, { name: "for ever" }];
+    await show({ request_id: "q", decision_only: true, suggestions });
+    expect(await tab.locator("button:text-is('Edit')").count()).toBe(0);
+    await tab.click("button:text-is('Always allow: for ever')");
+    await decided(3);
+    await show({ request_id: "r", input: { command: "ls\u200b" } });
+    await tab.waitForSelector("[data-turnwire=invisible]:text-is('U+200B')");
+    expect(await tab.evaluate(() => window.page.decisions)).toEqual([
+      ["p", "deny", { reason: "Not today." }],
+      ["p", "allow", { updated_input: { command: "ls -l" } }],
+      ["q", "allow", { remember: [{ name: "for ever" }] }],
+    ]);
+    await tab.close();
+    await pages.stop();
+  });
+
   test("the example sends, answers, stops, and shows the same after a reload", async () => {
     const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
-    expect(lines.length).toBeLessThanOrEqual(32);
+    expect(lines.length).toBeLessThanOrEqual(33);
     const pages = await serving("examples/react-chat", server.url);
     const tab = await browser.page();
     await tab.goto(`${pages.url}/${new URL(server.newLink()).search}`);
@@ -315,11 +361,20 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.click("button:text-is('Send')");
     };
     await talk("think, use a tool and want permission");
-    await tab.click("button:text-is('Allow')");
+    // The style sheet of the package is used, and a rule of the page wins over it.
+    const allow = tab.locator("button:text-is('Allow')");
+    const colour = () => allow.evaluate((each) => getComputedStyle(each).backgroundColor);
+    await allow.waitFor();
+    expect(await colour()).toBe("rgb(31, 106, 87)");
+    await tab.addStyleTag({ content: "button { background: rgb(1, 2, 3) }" });
+    expect(await colour()).toBe("rgb(1, 2, 3)");
+    await allow.click();
     await tab.waitForSelector("text=Say `help` to see what else there is.");
     await talk("question");
     await tab.click("button:text-is('Blue')");
     await tab.waitForSelector("text=it is. Thank you!");
+    await talk("error");
+    await tab.waitForSelector("[role=alert]:has-text('The demo failed')");
     await talk("long");
     await tab.click("button:has-text('Stop'):enabled");
     await tab.waitForSelector("[role=log][aria-busy=false]"); // the turn has ended

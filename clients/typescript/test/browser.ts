@@ -74,6 +74,7 @@ export async function serving(folder: string, server: string): Promise<Pages> {
     esbuild: { jsx: "automatic" },
     resolve: {
       alias: [
+        { find: "@turnwire/client/react.css", replacement: `${modules}src/react.css` },
         { find: "@turnwire/client/react", replacement: `${modules}src/react.ts` },
         { find: "@turnwire/client", replacement: `${modules}src/index.ts` },
         { find: /^(react|react-dom)(\/.*)?$/, replacement: `${modules}node_modules/$1$2` },

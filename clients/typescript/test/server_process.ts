@@ -18,7 +18,7 @@ export interface Wishes {
   environment?: Record<string, string>;
   /** The working directory; by default `workDir`. */
   cwd?: string | undefined;
-  /** A Python program to run instead of `turnwire serve`; its argument is the data directory. */
+  /** A Python program to run instead of `turnwire serve`; its arguments are the data directory and a port, or 0. */
   program?: string;
 }
 
@@ -72,7 +72,7 @@ export class ServerProcess {
     const { agent = "demo", environment, cwd = this.workDir, program } = this.#wishes;
     const options = ["--agent", agent, "--port", `${port}`, "--data-dir", this.dataDir, "--no-open"];
     const [command, args] = program
-      ? [`${BIN}python`, [program, this.dataDir]]
+      ? [`${BIN}python`, [program, this.dataDir, `${port}`]]
       : [`${BIN}turnwire`, ["serve", ...options]];
     const child = spawn(command, args, {
       cwd,

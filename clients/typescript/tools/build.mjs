@@ -1,6 +1,6 @@
-// Builds dist: the modules for `import` and for `require`, each with its types.
+// Builds dist: the modules for `import` and for `require`, each with its types, and the style sheet.
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL("../", import.meta.url));
@@ -16,3 +16,4 @@ for (const kind of ["esm", "cjs"]) {
   const type = kind === "esm" ? "module" : "commonjs";
   writeFileSync(`${here}dist/${kind}/package.json`, `${JSON.stringify({ type, sideEffects: false })}\n`);
 }
+copyFileSync(`${here}src/react.css`, `${here}dist/react.css`);

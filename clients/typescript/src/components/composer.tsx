@@ -1,7 +1,7 @@
 // The field for a message, with the buttons to send it and to stop the agent.
-import { type FormEvent, type KeyboardEvent, type ReactElement, useRef } from "react";
-import { type UsedConversation, useConversation } from "../hooks.js";
-import { useAction } from "./action.js";
+import type { ReactElement } from "react";
+import { useComposer, useStop, useUnsavedDraft } from "../headless/composer.js";
+import { useConversation, useTurnwire } from "../hooks.js";
 
 export interface ComposerProps {
   id: string;
@@ -11,44 +11,48 @@ export interface ComposerProps {
 
 /** Sends messages to a conversation. Enter sends, Shift and Enter begins a new line. */
 export function Composer({ id, placeholder = "Write a message", className }: ComposerProps): ReactElement {
-  const { view, connection, send, interrupt } = useConversation(id);
-  const form = useRef<HTMLFormElement>(null);
-  const { run, isBusy, refusal } = useAction();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const field = form.current?.elements.namedItem("words") as HTMLTextAreaElement;
-    const words = field.value;
-    // A refused message stays in the field.
-    if (words.trim() && (await run(() => send(words))) && field.value === words) field.value = "";
-  };
+  const conversation = useTurnwire().conversation(id);
+  const { view, connection, capabilities, send } = useConversation(id);
+  const { status } = view;
+  const draft = useUnsavedDraft();
+  const { stop, isStopping } = useStop(conversation, status);
+  const composer = useComposer({
+    status,
+    capabilities,
+    draft,
+    send: (content, steer) => send(content, undefined, steer),
+  });
   return (
-    <form ref={form} className={className} data-turnwire="composer" onSubmit={(event) => void submit(event)}>
-      <textarea name="words" aria-label={placeholder} placeholder={placeholder} onKeyDown={sendOnEnter} />
-      <button type="submit" disabled={isBusy || connection === "closed"}>
+    <form
+      className={className}
+      data-turnwire="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void composer.submit();
+      }}
+    >
+      <textarea
+        name="words"
+        aria-label={placeholder}
+        placeholder={placeholder}
+        value={draft.text}
+        rows={Math.min(10, draft.text.split("\n").length)}
+        dir="auto"
+        onChange={(event) => draft.write(event.target.value)}
+        onKeyDown={composer.pressed}
+      />
+      <button type="submit" disabled={composer.isEmpty || connection === "closed"}>
         Send
       </button>
-      <Stop isRunning={view.status?.running === true} interrupt={interrupt} />
-      {refusal && <p role="alert">{refusal}</p>}
+      {composer.maySteer && (
+        <button type="button" disabled={composer.isEmpty} onClick={() => void composer.submit(true)}>
+          Add to this turn
+        </button>
+      )}
+      <button type="button" disabled={!composer.isRunning || isStopping} onClick={() => void stop()}>
+        {isStopping ? "Stopping ..." : "Stop"}
+      </button>
+      {composer.refusal && <p role="alert">{composer.refusal}</p>}
     </form>
   );
-}
-
-function Stop(props: { isRunning: boolean; interrupt: UsedConversation["interrupt"] }): ReactElement {
-  const { run, isBusy } = useAction();
-  return (
-    <button
-      type="button"
-      disabled={!props.isRunning || isBusy}
-      onClick={() => void run(() => props.interrupt())}
-    >
-      Stop
-    </button>
-  );
-}
-
-function sendOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
-  // An input method uses Enter to choose a word.
-  if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
-  event.preventDefault();
-  event.currentTarget.form?.requestSubmit();
 }

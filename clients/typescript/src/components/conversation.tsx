@@ -3,7 +3,8 @@ import type { ReactElement } from "react";
 import { useConversation } from "../hooks.js";
 import { Composer } from "./composer.js";
 import { type BlockRenderers, Message } from "./message.js";
-import { Permission, Question } from "./request.js";
+import { Permission } from "./permission.js";
+import { Question } from "./question.js";
 
 export interface ConversationProps {
   id: string;
@@ -18,6 +19,7 @@ export interface ConversationProps {
 export function Conversation({ id, tail, render, placeholder, className }: ConversationProps): ReactElement {
   const used = useConversation(id, tail === undefined ? undefined : { tail });
   const { view, connection, error, unanswered, answer, decide, loadOlder } = used;
+  const failure = view.turns.at(-1)?.end.error;
   return (
     <section className={className} data-turnwire="conversation" data-connection={connection}>
       {(view.first ?? 1) > 1 && (
@@ -30,13 +32,14 @@ export function Conversation({ id, tail, render, placeholder, className }: Conve
           <Message key={message.id} message={message} render={render} />
         ))}
       </div>
-      {view.status?.requests.map((request) =>
+      {view.status?.requests.map((request, place) =>
         request.kind === "question" ? (
           <Question key={request.request_id} request={request} answer={answer} />
         ) : (
-          <Permission key={request.request_id} request={request} decide={decide} />
+          <Permission key={request.request_id} request={request} decide={decide} place={place} />
         ),
       )}
+      {failure && !view.status?.running && <p role="alert">{failure.message}</p>}
       <p role="status">
         {error?.message ?? (connection === "connected" ? "" : "Connecting ...")}
         {unanswered.length > 0 && " Sending ..."}

@@ -2,7 +2,8 @@
 import type { ReactElement, ReactNode } from "react";
 import { useInbox } from "../hooks.js";
 import type { InboxItem } from "../http.js";
-import { Permission, Question } from "./request.js";
+import { Permission } from "./permission.js";
+import { Question } from "./question.js";
 
 export interface InboxProps {
   /** Shown above each item, for example a link to its conversation. */
@@ -18,21 +19,51 @@ export function Inbox({
   empty = "Nothing waits for an answer.",
   className,
 }: InboxProps): ReactElement {
-  const { items, isLoaded, error, answer, decide } = useInbox();
+  const { answer, decide } = useInbox();
   return (
-    <section className={className} data-turnwire="inbox" aria-busy={!isLoaded}>
-      {error && <p role="alert">{error.message}</p>}
-      {isLoaded && !items.length && <p>{empty}</p>}
-      {items.map((item) => (
-        <article key={item.inbox_item_id}>
+    <InboxList
+      className={className}
+      empty={<p>{empty}</p>}
+      failed={(error) => <p role="alert">{error.message}</p>}
+      item={(item, place) => (
+        <article>
           {heading?.(item)}
           {item.request.kind === "question" ? (
             <Question request={item.request} answer={(_, words) => answer(item, words)} />
           ) : (
-            <Permission request={item.request} decide={(_, decision, more) => decide(item, decision, more)} />
+            <Permission
+              request={item.request}
+              decide={(_, decision, more) => decide(item, decision, more)}
+              place={place}
+            />
           )}
         </article>
-      ))}
+      )}
+    />
+  );
+}
+
+export interface InboxListProps {
+  item: (item: InboxItem, place: number) => ReactNode;
+  /** Shown if nothing waits. */
+  empty?: ReactNode;
+  /** Shown while the inbox cannot be loaded. */
+  failed?: (error: Error) => ReactNode;
+  className?: string | undefined;
+}
+
+/** The list of the inbox, live, with items that you draw yourself. */
+export function InboxList({ item, empty, failed, className }: InboxListProps): ReactElement {
+  const { items, isLoaded, error } = useInbox();
+  return (
+    <section data-turnwire="inbox" aria-busy={!isLoaded}>
+      {error && failed?.(error)}
+      {isLoaded && !error && !items.length && empty}
+      <ul className={className}>
+        {items.map((each, place) => (
+          <li key={each.inbox_item_id}>{item(each, place)}</li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -1,12 +1,24 @@
 // One message with its blocks. An unchanged message is the same object, and does not render again.
 import { memo, type ReactElement, type ReactNode } from "react";
-import type { BlockView, MessageView, ToolView } from "../generated/types.js";
+import type {
+  BlockView,
+  EventView,
+  MessageView,
+  OtherView,
+  TextView,
+  ThinkingView,
+  ToolView,
+} from "../generated/types.js";
 
 /** Replace how a block is shown. Each returns what to show, or undefined for the usual. */
 export interface BlockRenderers {
   /** For example Markdown. */
-  text?: (text: string) => ReactNode;
+  text?: (text: string, block: TextView) => ReactNode;
+  thinking?: (thinking: ThinkingView) => ReactNode;
   tool?: (tool: ToolView) => ReactNode;
+  event?: (event: EventView) => ReactNode;
+  /** A block of another type, for example a picture. */
+  other?: (block: OtherView) => ReactNode;
 }
 
 export interface MessageProps {
@@ -34,15 +46,18 @@ export const Message = /* @__PURE__ */ memo(function Message(props: MessageProps
   );
 });
 
-interface BlockProps {
+export interface BlockProps {
   block: BlockView;
   render?: BlockRenderers | undefined;
 }
 
-const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps): ReactNode {
+/** Shows one block of a message. */
+export const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps): ReactNode {
+  const own = replaced(block, render);
+  if (own !== undefined) return own;
   switch (block.type) {
     case "text":
-      return render?.text?.(block.text) ?? <Words text={block.text} />;
+      return <Words text={block.text} />;
     case "thinking":
       return (
         <details data-turnwire="thinking">
@@ -51,7 +66,7 @@ const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps)
         </details>
       );
     case "tool":
-      return render?.tool?.(block) ?? <ToolCard tool={block} render={render} />;
+      return <ToolCard tool={block} render={render} />;
     case "event":
       return <small data-turnwire="event">{block.text ?? block.subtype ?? block.name}</small>;
     default:
@@ -59,6 +74,21 @@ const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps)
       return <small data-turnwire="block">{typeOf(block.block)}</small>;
   }
 });
+
+function replaced(block: BlockView, render: BlockRenderers | undefined): ReactNode {
+  switch (block.type) {
+    case "text":
+      return render?.text?.(block.text, block);
+    case "thinking":
+      return render?.thinking?.(block);
+    case "tool":
+      return render?.tool?.(block);
+    case "event":
+      return render?.event?.(block);
+    default:
+      return render?.other?.(block);
+  }
+}
 
 function Words({ text }: { text: string }): ReactElement {
   return <p style={{ whiteSpace: "pre-wrap" }}>{text}</p>;

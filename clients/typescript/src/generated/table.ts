@@ -8,7 +8,7 @@ export const unions: Record<string, Record<string, string>> = {
     "session.reset": "epoch first:integer reason",
     "message.replay": "message_sequence:integer!",
     "session.replay_complete": "",
-    "session.state": "model? reason? title? turn_id:integer? totals:Totals? agent? background_tasks:BackgroundTask[]=[] budget:Budget? last_turn:TurnEnd? last_turn_id:integer? max_thinking_tokens:integer? next_agent? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] running:boolean state",
+    "session.state": "model? reason? title? turn_id:integer? totals:Totals? agent? background_tasks:BackgroundTask[]=[] budget:Budget? last_turn:TurnEnd? last_turn_id:integer? max_thinking_tokens:integer? next_agent? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] rules:integer=0 running:boolean state",
     "session.heartbeat_ack": "",
     "session.error": "",
     "turn.started": "",
@@ -33,6 +33,7 @@ export const unions: Record<string, Record<string, string>> = {
     "user.interrupt.ack": "",
     "user.queue.ack": "",
     "user.rewind.ack": "",
+    "session.forget_rule.ack": "",
     "session.set_agent.ack": "",
     "session.set_model.ack": "",
     "session.set_permission_mode.ack": "",
@@ -84,7 +85,7 @@ export const unions: Record<string, Record<string, string>> = {
 
 /** The fields of each other object. */
 export const shapes: Record<string, string> = {
-  Capabilities: "agent commands:string[] controls:string[]=[] fork:boolean=false images:boolean=false models:string[]=[] permission_modes:string[]=[] steer:boolean=false",
+  Capabilities: "agent commands:string[] controls:string[]=[] files:string[]=[] fork:boolean=false images:boolean=false models:string[]=[] permission_modes:string[]=[] steer:boolean=false",
   Limits: "heartbeat_seconds:integer max_frame_bytes:integer max_queue:integer",
   Blob: "mime_type? size:integer? blob_id",
   QueueItem: "by? client_message_id? content:Content[] created_at? queue_id steers:integer?",

@@ -29,6 +29,8 @@ export interface Accepted {
   request_id?: string;
   /** session.control: a ControlResult */
   result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
+  /** session.forget_rule */
+  rule_id?: string;
   /** the turn that a message starts or is to go into, or that stops */
   turn_id?: number;
 }
@@ -236,7 +238,9 @@ export interface Capabilities {
   commands: Array<string>;
   /** for session.control */
   controls?: Array<string>;
-  /** POST /api/conversations/{id}/fork is not rejected with NOT_SUPPORTED */
+  /** types of files that a user.message may contain, as in an Accept header */
+  files?: Array<string>;
+  /** the conversation can be forked; false only if its agent is not installed */
   fork?: boolean;
   /** a user.message may contain images */
   images?: boolean;
@@ -398,6 +402,21 @@ export interface FileContent {
   mime_type?: string;
   /** bytes */
   size?: number;
+}
+
+/** The rule was taken back. session.state has the number of those that are left. */
+export interface ForgetRuleAck {
+  type: "session.forget_rule.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
 }
 
 /** The server is alive. */
@@ -1061,6 +1080,8 @@ export interface Status {
   queue_held?: boolean;
   /** why it is in this state, if a reason is known */
   reason?: string;
+  /** the number of remembered rules; a change of it means a new list */
+  rules?: number;
   /** empty: the title was removed; absent: unchanged */
   title?: string;
   totals?: Totals;
@@ -1334,6 +1355,13 @@ export interface ControlCommand {
   client_message_id?: string | null;
 }
 
+/** Takes a remembered permission rule back: the agent asks again. */
+export interface ForgetRule {
+  type: "session.forget_rule";
+  payload: RuleChoice;
+  client_message_id?: string | null;
+}
+
 /** Tells the server that the client is alive. */
 export interface Heartbeat {
   type: "session.heartbeat";
@@ -1464,6 +1492,12 @@ export interface RewindTo {
   message_sequence: number;
   /** only report which files would change */
   dry_run?: boolean;
+}
+
+/** Which rule to take back. */
+export interface RuleChoice {
+  /** one of `GET /api/conversations/{id}/rules` */
+  rule_id: string;
 }
 
 /** Sends a message to the agent. It starts a turn, or is queued. */
@@ -1965,6 +1999,11 @@ export interface RpcConnect {
 export interface RpcDisconnect {
 }
 
+/** Takes a remembered permission rule back: the agent asks again. */
+export interface RpcForgetRule {
+  rule_id: string;
+}
+
 /** Returns the features of an agent. */
 export interface RpcGetCapabilities {
   /** absent: of this conversation, else the default */
@@ -1996,6 +2035,13 @@ export interface RpcGetMcpStatus {
 
 /** Returns the available models. */
 export interface RpcGetModels {
+}
+
+/** A file that was uploaded before. */
+export interface RpcGivenFile {
+  type: "file";
+  name: string;
+  blob_id: string;
 }
 
 /** An image. */
@@ -2056,9 +2102,9 @@ export interface RpcQuery {
   steer?: boolean;
 }
 
-/** Sends a message of text and images, in their order. */
+/** Sends a message of text, images and files, in their order. */
 export interface RpcQueryWithContent {
-  content: Array<RpcGivenText | RpcGivenImage>;
+  content: Array<RpcGivenText | RpcGivenImage | RpcGivenFile>;
   client_message_id?: string | null;
   /** for the running turn, if one runs; needs the capability `steer` */
   steer?: boolean;
@@ -2159,6 +2205,8 @@ export interface RpcCapabilities {
   provider: string;
   /** methods that are not refused with NOT_SUPPORTED */
   methods: Array<string>;
+  /** types that `queryWithContent` accepts, as in an Accept header */
+  files?: Array<string>;
   /** whether `queryWithContent` accepts images */
   images?: boolean;
   /** for `setModel`, if the agent lists them */
@@ -2479,6 +2527,7 @@ export type ServerFrame =
   | InterruptAck
   | QueueAck
   | RewindAck
+  | ForgetRuleAck
   | SetAgentAck
   | SetModelAck
   | SetPermissionModeAck
@@ -2493,6 +2542,7 @@ export type ClientFrame =
   | Interrupt
   | QueueCommand
   | Rewind
+  | ForgetRule
   | SetAgent
   | SetModel
   | SetPermissionMode
@@ -2568,6 +2618,7 @@ export interface RpcCalls {
   queryWithContent: RpcQueryWithContent;
   interrupt: RpcInterrupt;
   disconnect: RpcDisconnect;
+  forgetRule: RpcForgetRule;
   setAgent: RpcSetAgent;
   setModel: RpcSetModel;
   setPermissionMode: RpcSetPermissionMode;

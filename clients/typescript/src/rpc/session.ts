@@ -52,6 +52,7 @@ export interface RpcResults {
   loadHistory: RpcHistory;
   getHistorySessions: RpcSessions;
   getCapabilities: RpcCapabilities;
+  forgetRule: { rule_id: string };
   setAgent: { agent: string };
   setModel: { model: string | null };
   setPermissionMode: { mode: string };

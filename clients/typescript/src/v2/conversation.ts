@@ -155,6 +155,10 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
   readonly rewind = (messageSequence: number, dryRun = false): Promise<Accepted> =>
     this.#ask("user.rewind", { message_sequence: messageSequence, dry_run: dryRun });
 
+  /** Takes a remembered permission rule back: the agent asks again. */
+  readonly forgetRule = (ruleId: string): Promise<Accepted> =>
+    this.#ask("session.forget_rule", { rule_id: ruleId });
+
   /** Lets another agent speak from the next turn on. It is told what was said before. */
   readonly setAgent = (agent: string): Promise<Accepted> => this.#ask("session.set_agent", { agent });
 

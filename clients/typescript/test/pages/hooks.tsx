@@ -5,6 +5,7 @@ import { Client, type MessageView, type OpenRequest } from "../../src/index.js";
 import {
   Conversation,
   Inbox as InboxComponent,
+  Permission,
   Question,
   TurnwireProvider,
   useConversation,
@@ -124,6 +125,13 @@ const page = {
       if (page.answers.length === 1) throw new Error("Another client was quicker.");
     };
     root.render(<Question request={request} answer={answer} />);
+  },
+  /** The decisions of `showPermission`. */
+  decisions: [] as unknown[][],
+  /** Shows a permission; its decisions are kept. */
+  showPermission(request: OpenRequest): void {
+    const decide = async (...how: unknown[]) => void page.decisions.push(how);
+    root.render(<Permission key={request.request_id} request={request} decide={decide} />);
   },
   /** Shows a number of components of the same conversation, and the inbox. */
   show(id: string, chats = 1, inbox = false): void {

@@ -9,10 +9,15 @@ export interface Action {
   readonly refusal: string | undefined;
 }
 
-export function useAction(): Action {
+/** Is called with the error of each refused command, for a page that shows it in its own way. */
+export type OnRefused = (problem: unknown) => void;
+
+export function useAction(onRefused?: OnRefused): Action {
   const [isBusy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<string>();
   const busy = useRef(false); // two clicks may come before the next rendering
+  const refused = useRef(onRefused);
+  refused.current = onRefused;
   const run = useCallback(async (command: () => Promise<unknown>) => {
     if (busy.current) return false;
     busy.current = true;
@@ -21,8 +26,9 @@ export function useAction(): Action {
     try {
       await command();
       return true;
-    } catch (error) {
-      setRefusal(error instanceof Error ? error.message : String(error));
+    } catch (problem) {
+      setRefusal(problem instanceof Error ? problem.message : String(problem));
+      refused.current?.(problem);
       return false;
     } finally {
       busy.current = false;

@@ -1,0 +1,93 @@
+// The questions of a request, with the controls to answer them.
+import { type ReactElement, useId } from "react";
+import type { OpenRequest } from "../generated/types.js";
+import { type Answer, type UsedPart, useQuestion } from "../headless/question.js";
+
+export interface QuestionProps {
+  request: OpenRequest;
+  answer: Answer;
+  className?: string;
+}
+
+/** Shows the questions of a request, with their options and a field for an own answer. */
+export function Question({ request, answer, className }: QuestionProps): ReactElement {
+  const { parts, isRequired, isMissing, isBusy, refusal, submit, skip } = useQuestion(request, answer);
+  const [first] = parts;
+  const isQuick = first !== undefined && parts.length === 1 && !first.question.multi;
+  return (
+    <form
+      className={className}
+      data-turnwire="question"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <fieldset disabled={isBusy}>
+        {isQuick ? (
+          <Quick part={first} choose={submit} />
+        ) : (
+          parts.map((part) => <Options key={part.question.id} part={part} />)
+        )}
+        {(!isQuick || first.takesWords) && <button type="submit">Answer</button>}
+        {!isRequired && (
+          <button type="button" onClick={skip}>
+            Skip
+          </button>
+        )}
+      </fieldset>
+      {isMissing && <p role="alert">Each question needs an answer.</p>}
+      {refusal && <p role="alert">{refusal}</p>}
+    </form>
+  );
+}
+
+/** One question with one answer: each option is a button. */
+function Quick({ part, choose }: { part: UsedPart; choose: (label: string) => void }): ReactElement {
+  const { question } = part;
+  return (
+    <>
+      <legend>{question.question}</legend>
+      {question.options?.map(({ label, description }) => (
+        <button key={label} type="button" title={description} onClick={() => choose(label)}>
+          {label}
+        </button>
+      ))}
+      {part.takesWords && <Words part={part} />}
+    </>
+  );
+}
+
+/** One of several questions, or one with several answers. */
+function Options({ part }: { part: UsedPart }): ReactElement {
+  const id = useId();
+  const { question } = part;
+  return (
+    <fieldset aria-labelledby={id}>
+      <legend id={id}>{question.question}</legend>
+      {question.options?.map(({ label, description }) => (
+        <label key={label} title={description}>
+          <input
+            type={question.multi ? "checkbox" : "radio"}
+            name={id}
+            value={label}
+            checked={part.isChosen(label)}
+            onChange={(event) => part.choose(label, event.target.checked)}
+          />
+          {label}
+        </label>
+      ))}
+      {part.takesWords && <Words part={part} />}
+    </fieldset>
+  );
+}
+
+function Words({ part }: { part: UsedPart }): ReactElement {
+  return (
+    <input
+      aria-label={`Your own answer: ${part.question.question}`}
+      value={part.words}
+      onChange={(event) => part.write(event.target.value)}
+    />
+  );
+}
