@@ -1,11 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import { diagramFrame } from "./src/diagrams/plugin";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   root: here("."),
   base: "./", // the server sets the page's address in <base>
+  plugins: [diagramFrame()],
   resolve: {
     alias: [
       { find: "@turnwire/client/react", replacement: here("../clients/typescript/src/react.ts") },
@@ -20,6 +22,17 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0, // the page's policy allows nothing inline
     reportCompressedSize: false,
+    rollupOptions: {
+      input: {
+        index: here("index.html"),
+        offline: here("offline.html"),
+        worker: here("src/offline/worker.ts"),
+      },
+      output: {
+        // The address of a worker has to stay the same.
+        entryFileNames: ({ name }) => (name === "worker" ? "worker.js" : "assets/[name]-[hash].js"),
+      },
+    },
   },
   // For development of the page: run `turnwire serve`, then `npm run dev`, and sign in on the same host.
   server: {

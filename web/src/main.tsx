@@ -8,3 +8,6 @@ createRoot(document.getElementById("page") as HTMLElement).render(
     <App />
   </StrictMode>,
 );
+
+// After the page: its first load matters more.
+if (import.meta.env.PROD) addEventListener("load", () => void import("./offline/register"));

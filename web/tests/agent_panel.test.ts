@@ -53,6 +53,19 @@ test("the page offers commands, restores files, and shows the state of the agent
   expect(await field.inputValue()).toBe("/compact ");
   await field.fill("a/");
   expect(await list.count()).toBe(0);
+  await field.fill("");
+
+  // The start page lists the commands that the agent has in its newest conversation.
+  await page.goto(`${server.url}/new`);
+  const start = page.getByLabel("What do you want to say?");
+  await start.pressSequentially("/compa");
+  await compact.waitFor();
+  expect(await violations(page)).toEqual([]);
+  await start.press("Enter");
+  expect(await start.inputValue()).toBe("/compact ");
+  await list.waitFor({ state: "detached" });
+  await start.fill("");
+  await page.goto(`${server.url}/c/${id}`);
 
   // Files are restored to their content before a message.
   const notes = `${server.workDir}/notes.txt`;

@@ -213,10 +213,34 @@ test("an answer is copied as it was written", async ({ person, expect }) => {
     .toBe("There are **three** of them: `README.md`, `notes.txt` and `src`.");
 });
 
-test("only the newest plan is open, and the prompt of a sub-agent is shown once", async ({
+test("the plan of a turn is one card that changes, with its earlier versions; another turn has its own", async ({
   person,
   expect,
 }) => {
+  const { page } = person;
+  const id = await person.quick("make a plan");
+  await state(page, "Ready");
+  const plans = page.locator("details.tool.todo");
+  await plans.getByText("3 of 3 done").waitFor();
+  expect(await plans.count()).toBe(1);
+  const before = plans.locator(".earlier-plans");
+  await before.getByText("3 earlier versions").click();
+  await expect.poll(() => before.locator(".todos").count()).toBe(3);
+  expect(await before.locator(".todos").first().locator("li.completed").count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  // A link to an earlier version leads to the card.
+  const calls = (await entriesOf(id)).filter(({ event }) => event.payload.tool_name === "TodoWrite");
+  expect(calls.length).toBe(4);
+  await page.goto(`${here.server.url}/c/${id}?at=${calls[1]?.message_sequence}`);
+  await page.locator(".sought details.tool.todo").waitFor();
+  await page.goto(`${here.server.url}/c/${id}`);
+  await say(page, "make a plan");
+  await expect.poll(() => plans.count()).toBe(2);
+  await state(page, "Ready");
+  expect(await plans.count()).toBe(2);
+});
+
+test("the plan is open, and the prompt of a sub-agent is shown once", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("make a plan, send a helper");
   await state(page, "Ready");
@@ -225,7 +249,7 @@ test("only the newest plan is open, and the prompt of a sub-agent is shown once"
       .locator("details.tool.todo")
       .evaluateAll((all) => all.map((each) => (each as HTMLDetailsElement).open));
   await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
-  await expect.poll(isOpen).toEqual([false, false, false, true]);
+  await expect.poll(isOpen).toEqual([true]);
   await page.getByText("3 of 3 done").waitFor();
   // The card of the sub-agent tells its start and its end: no other row does.
   await page.locator("details.tool.agent summary", { hasText: "Sub-agent" }).locator(".state.good").waitFor();

@@ -5,12 +5,15 @@ import type { Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Returns what axe finds in both themes. DevTools load its script, so the page's policy does not block it. */
-export async function violations(page: Page): Promise<string[]> {
+/** Returns what axe finds, by default in both themes. DevTools load its script, so the page's policy does not block it. */
+export async function violations(
+  page: Page,
+  themes: readonly ("light" | "dark")[] = ["light", "dark"],
+): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: `"axe" in window || (() => { ${axe} })()` });
   const found: string[] = [];
-  for (const colorScheme of ["light", "dark"] as const) {
+  for (const colorScheme of themes) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(async () => {
       await new Promise(requestAnimationFrame); // the transitions of the theme have started

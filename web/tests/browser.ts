@@ -53,6 +53,7 @@ export class Person {
     const context = await browser.newContext({
       locale: "en-GB",
       viewport: VIEWPORT,
+      serviceWorkers: "block", // a worker would answer instead of the routes of tests
       reducedMotion: "reduce", // drawing animations costs more than everything else
       ...options,
     });
@@ -81,7 +82,7 @@ export class Person {
     await this.context.addCookies(cookies);
     await this.context.addInitScript(
       ([origin, key]) => {
-        if (location.origin === origin) localStorage.setItem("turnwire:page:/", key);
+        if (self.origin === origin) localStorage.setItem("turnwire:page:/", key);
       },
       [this.server.url, pageKey] as const,
     );

@@ -38,7 +38,7 @@ test("Codex plans, runs a command, changes a file and asks, each in its own card
   // It takes one rule: for this session, or an amendment of its own policy.
   const rules = bar.locator("ul.rules li");
   expect(await rules.locator(":scope > span").allTextContents()).toEqual([
-    expect.stringMatching(/echo outside.* in this conversation, while its agent runs$/),
+    expect.stringMatching(/echo outside.* in this conversation$/),
     expect.stringMatching(/echo outside \*” · in all conversations on this machine$/),
   ]);
   expect(await rules.getByRole("button").allTextContents()).toEqual(["Always a", "Always "]);

@@ -1,8 +1,8 @@
 // Permission requests: their forms, their keys, and the decisions.
-import { say, state } from "./browser";
+import { Person, say, state } from "./browser";
 import { stage } from "./scene";
 
-const { test } = stage();
+const { here, test } = stage();
 
 test("the end of a conversation stays in view, even if permission forms open and close quickly", async ({
   person,
@@ -69,6 +69,59 @@ test("the key y allows, and the request shows exactly what runs", async ({ perso
   await state(page, "Ready");
 });
 
+test("what a permission is asked for is shown once, and its card opens with a click, a key or the decision", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 375, height: 667 });
+  await person.quick("delete something");
+  const bar = page.getByRole("region", { name: "Permission" });
+  await bar.getByText("rm -r build", { exact: true }).waitFor();
+  const card = page.locator("details.tool.command");
+  const shown = page.locator(".command-line", { hasText: "rm -r build" });
+  expect(await card.locator("summary .state").innerText()).toBe("Needs your permission");
+  await expect.poll(() => shown.count()).toBe(1);
+  await bar.getByRole("button", { name: "Always" }).click({ trial: true });
+  await card.locator("summary").click();
+  await expect.poll(() => shown.count()).toBe(2);
+  await card.locator("summary").press("Enter");
+  await expect.poll(() => shown.count()).toBe(1);
+  await bar.getByRole("button", { name: "Deny", exact: false }).first().click();
+  await state(page, "Ready");
+});
+
+test("a tap opens the card of a call that waits for a permission, and the decision opens it by itself", async ({
+  expect,
+}) => {
+  const person = await Person.enter(here.browser, here.server, {
+    viewport: { width: 375, height: 667 },
+    hasTouch: true,
+    isMobile: true,
+  });
+  const { page } = person;
+  await person.quick("delete something");
+  const card = page.locator("details.tool.command");
+  await card.getByText("Needs your permission").waitFor();
+  expect(await card.getAttribute("open")).toBe(null);
+  const line = card.locator(".command-line");
+  await page.getByRole("button", { name: "Always", disabled: false }).waitFor();
+  // A tap is lost if the list moves under it.
+  await expect
+    .poll(async () => {
+      if (!(await line.count())) await card.locator("summary").tap();
+      return line.count();
+    })
+    .toBe(1);
+  await page.reload(); // what was opened by hand is forgotten
+  await card.getByText("Needs your permission").waitFor();
+  expect(await line.count()).toBe(0);
+  const allow = page.getByRole("region", { name: "Permission" }).getByRole("button", { name: "Allow" });
+  await allow.first().tap();
+  await line.waitFor();
+  await person.leave();
+});
+
 test("a permission is denied with a reason", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");
@@ -99,7 +152,7 @@ test('the rule behind "Always" is shown, and the agent does not ask again', asyn
   const { page } = person;
   await person.quick("delete something");
   const always = page.getByRole("button", { name: "Always" });
-  const rule = page.getByText("Command “rm -r build” · in this conversation, while its agent runs");
+  const rule = page.getByText("Command “rm -r build” · in this conversation");
   await rule.waitFor();
   const about = await always.getAttribute("aria-describedby");
   expect(await page.locator(`[id="${about}"]`, { has: rule }).count()).toBe(1);
@@ -108,6 +161,36 @@ test('the rule behind "Always" is shown, and the agent does not ask again', asyn
   await say(page, "delete it again");
   await page.locator("details.tool.command").nth(1).getByText("removed directory").waitFor();
   await state(page, "Ready");
+});
+
+test("a remembered permission is listed with its conversation, and the agent asks again after it is taken back", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.getByRole("button", { name: "Always" }).click();
+  await state(page, "Ready");
+  const address = page.url();
+  await page.goto(new URL("settings", here.server.url).href);
+  const list = page.locator(".given-rules");
+  await list.getByText("Command “rm -r build” · in this conversation").first().waitFor();
+  await page.getByText("Given by owner").first().waitFor();
+  await page.goto(address);
+  await state(page, "Ready");
+  await page.locator("main").getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Remembered permissions" }).click();
+  const dialog = page.getByRole("dialog", { name: "Remembered permissions of" });
+  await dialog.getByText("Command “rm -r build” · in this conversation").waitFor();
+  await dialog.getByRole("button", { name: "Take back", exact: true }).click();
+  await dialog.getByRole("button", { name: "Back", exact: true }).click();
+  expect(await dialog.getByRole("listitem").count()).toBe(1);
+  await dialog.getByRole("button", { name: "Take back", exact: true }).click();
+  await dialog.getByRole("button", { name: "Yes, take it back" }).click();
+  await dialog.getByText("Nothing is remembered.").waitFor();
+  await page.keyboard.press("Escape");
+  await say(page, "delete it again");
+  await page.getByRole("region", { name: "Permission" }).waitFor();
 });
 
 test("a held key decides only one request", async ({ person, expect }) => {

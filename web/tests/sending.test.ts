@@ -89,7 +89,7 @@ test("files dropped on the page are not opened by the browser, and a refusal giv
   await drop(page, "picture.png", "image/png");
   await page.getByText("This agent does not take pictures.").waitFor();
   await drop(page, "words.pdf", "application/pdf", "\0");
-  await page.getByText("words.pdf cannot be added: only pictures").waitFor();
+  await page.getByText("words.pdf cannot be added: this agent does not take such files.").waitFor();
   const [title, notice] = await Promise.all([
     page.locator(".talk-header").boundingBox(),
     page.locator(".notice").first().boundingBox(),

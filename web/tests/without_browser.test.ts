@@ -1,17 +1,18 @@
 // Functions of the page that need no browser.
-import type { MessageView, TurnView } from "@turnwire/client";
+import type { MessageView, TurnView, View } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
+import { fromEditable, toEditable } from "../../clients/typescript/src/headless/editable_input";
 import { POLLING_DELAYS } from "../src/agent/pollingDelays";
 import { lookUp } from "../src/app/lookup";
-import { matchingCommands } from "../src/composer/slashCommands";
+import { matchingCommands } from "../src/composer/commandMatches";
 import { MAX_DEPTH } from "../src/markdown/depthLimit";
 import { decodeEntities } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growingMarkdown";
 import { safeAddress } from "../src/markdown/links";
 import { hasInvisible } from "../src/markdown/VisibleText";
-import { fromEditable, toEditable } from "../src/requests/editableInput";
 import { deduplicatedPartsOf, partsOf } from "../src/requests/requestParts";
 import { rulesIn } from "../src/requests/suggestedRules";
+import { lastAnswer, lastCode } from "../src/talk/lastAnswer";
 import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
 import { changesOf } from "../src/tools/fileChanges";
@@ -511,7 +512,7 @@ test("suggested rules are described in words", () => {
     en,
   );
   expect(said.slice(0, 3)).toEqual([
-    "Command “rm -r build”, every use of Read · in this conversation, while its agent runs",
+    "Command “rm -r build”, every use of Read · in this conversation",
     "everything that the permission mode acceptEdits allows · in all conversations on this machine",
     "to work in /tmp",
   ]);
@@ -564,4 +565,14 @@ test("both languages have all texts, and none is left in the other language", ()
 test("the status of a slowly connecting server is polled for a minute, with growing delays", () => {
   expect(POLLING_DELAYS.reduce((sum, pause) => sum + pause)).toBeGreaterThan(90_000);
   expect(POLLING_DELAYS).toEqual([...POLLING_DELAYS].sort((one, other) => one - other));
+});
+
+test("the last answer and its last code are found", () => {
+  const said = (role: string, text: string) => ({ role, blocks: [{ type: "text", text }] });
+  const view = (...messages: unknown[]) => ({ messages }) as unknown as View;
+  const code = "```py\nfirst()\n```\nand\n```js\nlet a = 1;\n```\nthere";
+  expect(lastAnswer(view(said("assistant", code), said("user", "more")))).toBe(code);
+  expect(lastCode(view(said("assistant", code), said("user", "more")))).toBe("let a = 1;");
+  expect(lastCode(view(said("assistant", code), said("assistant", "none")))).toBeUndefined();
+  expect(lastAnswer(view(said("user", "hello")))).toBeUndefined();
 });

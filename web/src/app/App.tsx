@@ -21,6 +21,7 @@ import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
 
 const Settings = lazy(() => import("./Settings"));
+const Shared = lazy(() => import("../talk/Shared"));
 const Palette = lazy(() => import("./Palette"));
 
 const client = new Client(document.baseURI.replace(/\/$/, ""));
@@ -30,14 +31,29 @@ export function App() {
     <WordsProvider>
       <ErrorBoundary instead={broken}>
         <NoticesProvider>
-          <TurnwireProvider client={client}>
-            <ConversationsProvider>
-              <Page />
-            </ConversationsProvider>
-          </TurnwireProvider>
+          <Root />
         </NoticesProvider>
       </ErrorBoundary>
     </WordsProvider>
+  );
+}
+
+/** A share link is read without an account, so nothing of a signed-in user is loaded with it. */
+function Root() {
+  const place = usePlace();
+  useTheme();
+  if (place.name === "shared")
+    return (
+      <Suspense fallback={null}>
+        <Shared key={place.secret} secret={place.secret} />
+      </Suspense>
+    );
+  return (
+    <TurnwireProvider client={client}>
+      <ConversationsProvider>
+        <Page />
+      </ConversationsProvider>
+    </TurnwireProvider>
   );
 }
 
@@ -46,7 +62,6 @@ const broken = (problem: unknown) => <Broken problem={problem} />;
 function Page() {
   const { isKnown, refresh } = useConversations();
   const place = usePlace();
-  useTheme();
   if (place.name === "enter") return <SignInWithLink client={client} link={place.link} />;
   if (isKnown === false) return <NotSignedIn retry={() => void refresh()} />;
   return <Inside />;
@@ -136,6 +151,7 @@ function Here() {
     case "search":
       return <Search words={place.words} />;
     case "enter":
+    case "shared":
     case "home":
     case "new":
       return <NewConversation />;

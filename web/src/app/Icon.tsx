@@ -1,5 +1,7 @@
 // Icons, drawn with one stroke, in the colour of the text around them.
 const PATHS = {
+  person: "M12 5a3.5 3.5 0 1 1 0 7 3.5 3.5 0 0 1 0-7zM5 20c0-4 3-5.5 7-5.5s7 1.5 7 5.5",
+  printer: "M7 9V4h10v5M7 17H4V9h16v8h-3M7 14h10v6H7z",
   plus: "M12 5v14M5 12h14",
   search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16.2 16.2 20 20",
   inbox: "M4 13.5 6.5 5h11l2.5 8.5V19H4zM4 13.5h4.5l1.2 2.5h4.6l1.2-2.5H20",

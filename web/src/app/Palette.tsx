@@ -103,7 +103,7 @@ export default function Palette({ help, close }: { help: () => void; close: () =
       <div ref={list} id={LIST} role="listbox" aria-label={words.palette.title}>
         {groups.map(({ title, items }) => (
           <div key={title} role="group" aria-label={title}>
-            <p className="label" aria-hidden="true">
+            <p className="heading" aria-hidden="true">
               {title}
             </p>
             {items.map((item) => (

@@ -1,5 +1,7 @@
-// The settings of this browser, and the keyboard shortcuts.
+// The account, the settings of this browser, and the keyboard shortcuts.
 import { useNotify } from "../inbox/notifications";
+import { RuleList } from "../requests/RuleList";
+import { Account } from "./Account";
 import { useLanguage, useWords } from "./language";
 import { PageHeader } from "./PageHeader";
 import { KeyList } from "./ShortcutHelp";
@@ -19,40 +21,48 @@ export default function Settings() {
   return (
     <main className="page settings" id="main">
       <PageHeader title={words.settings.title} />
-      <p className="muted">{words.settings.hint}</p>
-      <fieldset>
-        <legend>{words.language}</legend>
-        {LANGUAGES.map(([value, text, lang]) => (
-          <label key={value} lang={lang}>
-            <input
-              type="radio"
-              name="language"
-              checked={language === value}
-              onChange={() => setLanguage(value)}
-            />
-            {text}
-          </label>
-        ))}
-      </fieldset>
-      <fieldset>
-        <legend>{words.theme}</legend>
-        {THEMES.map((value) => (
-          <label key={value}>
-            <input type="radio" name="theme" checked={theme === value} onChange={() => setTheme(value)} />
-            {words.themes[value]}
-          </label>
-        ))}
-      </fieldset>
-      <fieldset>
-        <legend>{words.settings.notify}</legend>
-        <p className="muted">{notify.isPossible ? words.settings.notifyHint : words.cannotNotify}</p>
-        {notify.isPossible && (
-          <label>
-            <input type="checkbox" checked={notify.isOn} onChange={notify.toggle} />
-            {words.notifyOn}
-          </label>
-        )}
-      </fieldset>
+      <Account />
+      <section className="browser-settings">
+        <h2>{words.settings.browser}</h2>
+        <p className="muted">{words.settings.hint}</p>
+        <fieldset>
+          <legend>{words.language}</legend>
+          {LANGUAGES.map(([value, text, lang]) => (
+            <label key={value} lang={lang}>
+              <input
+                type="radio"
+                name="language"
+                checked={language === value}
+                onChange={() => setLanguage(value)}
+              />
+              {text}
+            </label>
+          ))}
+        </fieldset>
+        <fieldset>
+          <legend>{words.theme}</legend>
+          {THEMES.map((value) => (
+            <label key={value}>
+              <input type="radio" name="theme" checked={theme === value} onChange={() => setTheme(value)} />
+              {words.themes[value]}
+            </label>
+          ))}
+        </fieldset>
+        <fieldset>
+          <legend>{words.settings.notify}</legend>
+          <p className="muted">{notify.isPossible ? words.settings.notifyHint : words.cannotNotify}</p>
+          {notify.isPossible && (
+            <label>
+              <input type="checkbox" checked={notify.isOn} onChange={notify.toggle} />
+              {words.notifyOn}
+            </label>
+          )}
+        </fieldset>
+      </section>
+      <section className="browser-settings">
+        <h2>{words.givenRules.title}</h2>
+        <RuleList />
+      </section>
       <section className="help">
         <h2>{words.keyboard}</h2>
         <KeyList />

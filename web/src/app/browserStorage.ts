@@ -4,7 +4,8 @@ import { useCallback, useSyncExternalStore } from "react";
 
 const PREFIX = "turnwire:";
 const listeners = new Set<() => void>();
-addEventListener("storage", () => {
+// Absent in tests without a browser.
+globalThis.addEventListener?.("storage", () => {
   for (const listener of [...listeners]) listener();
 });
 
@@ -37,6 +38,11 @@ export function store(name: string, value: string | null): void {
     // Then the value is lost with the page.
   }
   for (const listener of [...listeners]) listener();
+}
+
+/** Deletes everything that the page has stored, except for the values of these names. */
+export function deleteStored(except: string[]): void {
+  for (const name of storedNames("")) if (!except.includes(name)) store(name, null);
 }
 
 /** Marks this tab as the only one that works on the value of this name. */

@@ -5,12 +5,22 @@ import { useEffect, useState } from "react";
 
 const SHOWN = /^image\/(png|jpeg|gif|webp)$/;
 
+/** The secret of the share link that this page shows. */
+let shareSecret: string | undefined;
+
+/** Loads the files of a share link from now on, instead of those of a signed-in user. */
+export function loadSharedFiles(secret: string): void {
+  shareSecret = secret;
+}
+
 export function blobPath(blobId: string): string {
-  return `api/blobs/${encodeURIComponent(blobId)}`;
+  return `api/${shareSecret === undefined ? "" : "shared/"}blobs/${encodeURIComponent(blobId)}`;
 }
 
 async function load(path: string): Promise<Response> {
-  const answer = await fetch(document.baseURI + path, { headers: pageHeaders(document.baseURI) });
+  const headers =
+    shareSecret === undefined ? pageHeaders(document.baseURI) : { Authorization: `Bearer ${shareSecret}` };
+  const answer = await fetch(document.baseURI + path, { headers });
   if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
   return answer;
 }
@@ -44,14 +54,14 @@ export function usePicture(path: string | undefined): string | undefined {
   return address;
 }
 
-/** Saves a file of the server, under the name that the server sends. */
-export async function saveFile(path: string): Promise<void> {
+/** Saves a file of the server, under this name, or else under the name that the server sends. */
+export async function saveFile(path: string, name?: string): Promise<void> {
   const answer = await load(path);
   const named = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
   const url = URL.createObjectURL(new Blob([await answer.blob()]));
   const link = document.createElement("a");
   link.href = url;
-  link.download = named ?? path.split("/").pop() ?? "";
+  link.download = name ?? named ?? path.split("/").pop() ?? "";
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

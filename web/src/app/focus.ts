@@ -1,12 +1,11 @@
 // Moves the focus automatically. Never on a touch screen, where a focused field opens the keyboard.
+import { isTouch } from "@turnwire/client/react";
 import { type RefObject, useEffect } from "react";
 import { isKeyboardNavigation } from "./navigation";
 
 export const composer = () => document.getElementById("composer") as HTMLTextAreaElement | null;
 
-export function isTouch(): boolean {
-  return matchMedia("(pointer: coarse)").matches;
-}
+export { isTouch };
 
 /** Focuses the composer. */
 export function focusComposer(): void {

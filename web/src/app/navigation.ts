@@ -9,6 +9,7 @@ export type Place =
   | { name: "settings" }
   | { name: "search"; words: string }
   | { name: "enter"; link: string }
+  | { name: "shared"; secret: string }
   | { name: "talk"; id: string; at?: number | undefined };
 
 /** The path of the page on the server, with a slash at its end. */
@@ -30,6 +31,8 @@ export function addressOf(place: Place): string {
       return `${base}search?q=${encodeURIComponent(place.words)}`;
     case "enter":
       return `${base}enter?link=${encodeURIComponent(place.link)}`;
+    case "shared":
+      return `${base}shared#${place.secret}`;
     case "talk":
       return `${base}c/${encodeURIComponent(place.id)}${place.at === undefined ? "" : `?at=${place.at}`}`;
   }
@@ -54,12 +57,13 @@ function read(): Place {
   }
   if (first === "search") return { name: "search", words: query.get("q") ?? "" };
   if (first === "enter") return { name: "enter", link: query.get("link") ?? "" };
+  if (first === "shared") return { name: "shared", secret: location.hash.slice(1) };
   if (first === "inbox" || first === "new" || first === "settings") return { name: first };
   return { name: "home" };
 }
 
 function look(): Place {
-  const address = location.pathname + location.search;
+  const address = location.pathname + location.search + location.hash; // another share link may follow
   if (last?.address !== address) last = { address, place: read() };
   return last.place;
 }

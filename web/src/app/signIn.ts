@@ -4,14 +4,21 @@
  * Whether the application authenticates its users: then no command of this server creates links.
  */
 export function isSignedInByApplication(): boolean {
-  const told = document.querySelector<HTMLMetaElement>('meta[name="turnwire-sign-in"]');
-  return told?.content === "application";
+  return told("turnwire-sign-in") === "application";
 }
 
 /** Returns where the application signs its users in; undefined if it does not say. */
 export function loginAddress(): string | undefined {
-  const told = document.querySelector<HTMLMetaElement>('meta[name="turnwire-login"]');
-  return told?.content || undefined;
+  return told("turnwire-login");
+}
+
+/** Returns where the application signs its users out; undefined if it does not say. */
+export function logoutAddress(): string | undefined {
+  return told("turnwire-logout");
+}
+
+function told(name: string): string | undefined {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content || undefined;
 }
 
 /** Sends a guest to the application, once in this tab: a person without access would come back again and again. */

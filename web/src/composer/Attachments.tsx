@@ -1,61 +1,35 @@
-// Images of a message: choosing, pasting, dropping, and a preview before sending.
+// Pictures and files of a message: choosing, pasting, and a preview before sending.
 import { type ClipboardEvent, useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import type { Attached } from "./imageUploads";
-import type { TextFile } from "./textFiles";
+import { byteCount } from "../words/numbers";
+import type { Attachable } from "./messageFiles";
 
 type Take = (files: FileList | null) => void;
-
-/**
- * Takes files, and reports files that are not images. Also takes files that are dropped on the
- * page.
- */
-export function useDroppedImages(
-  add: (pictures: File[]) => void,
-  mayAttach: boolean,
-  showNotice: (problem: string) => void,
-  /** Takes the other files, if they can be taken. */
-  addOthers?: (files: File[]) => void,
-) {
-  const words = useWords();
-  const take: Take = (files) => {
-    const all = [...(files ?? [])];
-    const pictures = all.filter((file) => file.type.startsWith("image/"));
-    const others = all.filter((file) => !pictures.includes(file));
-    if (others.length && addOthers) addOthers(others);
-    if (!pictures.length) return addOthers && others.length ? undefined : showNotice(words.onlyPictures);
-    if (mayAttach) add(pictures);
-    else showNotice(words.noPictures);
-  };
-  return { take, isOver: useDropped(take) };
-}
 
 /**
  * Takes files from the clipboard; its text is pasted as usual. Many programs add an image of the
  * text: ignores it without a notice.
  */
-export function pasteImages(event: ClipboardEvent, take: Take, mayAttach: boolean): void {
+export function pasteFiles(event: ClipboardEvent, { take, takesPictures }: Attachable): void {
   const { files } = event.clipboardData;
   if (!files.length) return;
   const hasWords = event.clipboardData.getData("text/plain") !== "";
   if (!hasWords) event.preventDefault();
-  if (mayAttach || !hasWords) take(files);
+  if (takesPictures || !hasWords) take(files);
 }
 
-/** Chooses pictures, or with `anything` also other files. */
-export function AttachButton({ take, anything = false }: { take: Take; anything?: boolean }) {
+/** Chooses pictures, texts and other files. */
+export function AttachButton({ take }: { take: Take }) {
   const words = useWords();
-  const label = anything ? words.attachFiles : words.attach;
   return (
-    <label className="quiet button" title={label}>
-      <Icon name={anything ? "clip" : "image"} />
+    <label className="quiet button" title={words.attachFiles}>
+      <Icon name="clip" />
       <input
         type="file"
-        accept={anything ? undefined : "image/*"}
         multiple
         className="hidden"
-        aria-label={label}
+        aria-label={words.attachFiles}
         onChange={(event) => {
           take(event.target.files);
           event.target.value = ""; // so that the same file can be chosen again
@@ -65,51 +39,47 @@ export function AttachButton({ take, anything = false }: { take: Take; anything?
   );
 }
 
-interface AttachmentsProps {
-  all: Attached[];
-  remove: (key: number) => void;
-  texts?: readonly TextFile[];
-  removeText?: (file: TextFile) => void;
-}
-
-export function Attachments({ all, remove, texts = [], removeText }: AttachmentsProps) {
-  const words = useWords();
-  if (!all.length && !texts.length) return null;
+export function Attachments({ of: { uploads, texts } }: { of: Attachable }) {
+  if (!uploads.all.length && !texts.all.length) return null;
   return (
     <ul className="attached">
-      {texts.map((file) => (
-        <li key={file.key} className="text-file">
-          <Icon name="file" />
-          <span>{file.name}</span>
-          <button
-            type="button"
-            className="quiet small"
-            aria-label={words.removePicture(file.name)}
-            onClick={() => removeText?.(file)}
-          >
-            <Icon name="cross" />
-          </button>
+      {texts.all.map((file) => (
+        <li key={`text-${file.key}`} className="text-file">
+          <FileName name={file.name} />
+          <RemoveButton name={file.name} remove={() => texts.remove(file)} />
         </li>
       ))}
-      {all.map((each) => (
-        <li key={each.key} className={each.isLoading ? "loading" : ""}>
-          <img src={each.preview} alt={each.name} />
-          <button
-            type="button"
-            className="quiet small"
-            aria-label={words.removePicture(each.name)}
-            onClick={() => remove(each.key)}
-          >
-            <Icon name="cross" />
-          </button>
+      {uploads.all.map(({ key, name, preview, file, isLoading }) => (
+        <li key={key} className={`${preview ? "" : "text-file"}${isLoading ? " loading" : ""}`}>
+          {preview ? <img src={preview} alt={name} /> : <FileName name={name} size={file.size} />}
+          <RemoveButton name={name} remove={() => uploads.remove(key)} />
         </li>
       ))}
     </ul>
   );
 }
 
+function FileName({ name, size }: { name: string; size?: number }) {
+  return (
+    <>
+      <Icon name="file" />
+      <span title={name}>{name}</span>
+      {size !== undefined && <small className="muted">{byteCount(size)}</small>}
+    </>
+  );
+}
+
+function RemoveButton({ name, remove }: { name: string; remove: () => void }) {
+  const words = useWords();
+  return (
+    <button type="button" className="quiet small" aria-label={words.removePicture(name)} onClick={remove}>
+      <Icon name="cross" />
+    </button>
+  );
+}
+
 /** Takes files dropped anywhere in the page, so that the browser does not open them instead. */
-function useDropped(take: (files: FileList) => void): boolean {
+export function useDropped(take: Take): boolean {
   const [isOver, setOver] = useState(false);
   const latest = useRef(take);
   latest.current = take;

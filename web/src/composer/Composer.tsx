@@ -1,22 +1,25 @@
 // The field in which a person writes messages.
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
-import { type KeyboardEvent, useRef, useState } from "react";
+import { joinTexts, useComposer, useTurnwire } from "@turnwire/client/react";
+import { type KeyboardEvent, useRef } from "react";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { OPTIONS } from "../talk/connectionOptions";
-import { AttachButton, Attachments, pasteImages, useDroppedImages } from "./Attachments";
+import { AttachButton, Attachments, pasteFiles, useDropped } from "./Attachments";
 import { CommandList, LIST, optionId } from "./CommandList";
-import { draftName, joinTexts, useDraft, useReturnedText } from "./drafts";
+import { draftName, useDraft, useReturnedText } from "./drafts";
 import { useMentions } from "./fileMentions";
-import { pictureOf, useImageUploads } from "./imageUploads";
-import { useCommands } from "./slashCommands";
-import { useTextFiles } from "./textFiles";
+import { messageOf, useAttachments } from "./messageFiles";
+import { useCommands, useCommandsOf } from "./slashCommands";
+import { contentOf } from "./uploads";
 
 /** Whether the browser adapts the height of a field to its content. */
 const GROWS = CSS.supports("field-sizing", "content");
+
+/** Before the server has told what the agent takes. */
+const NOTHING = {};
 
 interface Props {
   id: string;
@@ -45,13 +48,13 @@ export function Composer({
 }: Props) {
   const words = useWords();
   const client = useTurnwire();
-  const { text, latest, write } = useDraft(draftName(id));
-  const [at, setAt] = useState<number>();
-  const attached = useImageUploads(client, id, showNotice);
-  const texts = useTextFiles(showNotice);
+  const draft = useDraft(draftName(id));
+  const { text, latest, write } = draft;
+  const files = useAttachments(client, id, capabilities ?? NOTHING, showNotice);
   const field = useRef<HTMLTextAreaElement>(null);
   useInitialFocus(field);
-  const commands = useCommands(client.conversation(id, OPTIONS), capabilities, (text) => {
+  const commandsOf = useCommandsOf(client.conversation(id, OPTIONS), capabilities);
+  const commands = useCommands(commandsOf, (text) => {
     write(text);
     field.current?.focus();
   });
@@ -59,57 +62,44 @@ export function Composer({
     write(text);
     field.current?.focus();
   });
+  const { uploads, texts } = files;
+  const composer = useComposer({
+    status,
+    capabilities,
+    send,
+    draft,
+    history,
+    attached: {
+      count: uploads.all.length + texts.all.length,
+      isBusy: uploads.isBusy,
+      take: (words) => {
+        const content = messageOf(texts.joinedTo(words), uploads.all.map(contentOf));
+        texts.clear();
+        const { done, putBack } = uploads.take();
+        return { content, sent: done, refused: putBack };
+      },
+    },
+    keepsRefused: true,
+    onRefused: showRefusal,
+    onSubmit: () => {
+      commands.close();
+      mentions.close();
+      if (!isTouch()) field.current?.focus();
+    },
+  });
+  const { isEmpty, isRunning, maySteer, submit } = composer;
   useReturnedText(id, (words) => {
-    setAt(undefined);
+    composer.leaveHistory();
     commands.close();
     write(joinTexts(words, latest.current));
   });
-  const isBusy = status?.running || status?.turn_id !== undefined;
-  const mayAttach = capabilities?.images === true;
-  const maySteer = isBusy && capabilities?.steer === true;
-
-  const isEmpty = (!text.trim() && !attached.all.length && !texts.all.length) || attached.isBusy;
-
-  const submit = async (steer = false) => {
-    if (isEmpty) return;
-    const said = texts.take(text.trim());
-    const pictures = attached.all.map((each) => pictureOf(each.blobId ?? ""));
-    const content: SentContent = pictures.length
-      ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
-      : said;
-    write("", "now");
-    setAt(undefined);
-    commands.close();
-    mentions.close();
-    const taken = attached.take();
-    if (!isTouch()) field.current?.focus();
-    try {
-      await send(content, steer && maySteer);
-      taken.done();
-    } catch (problem) {
-      taken.putBack(); // like the text
-      showRefusal(problem);
-    }
-  };
-
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.nativeEvent.isComposing || commands.pressed(event) || mentions.pressed(event)) return;
-    if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
-      event.preventDefault();
-      void submit(event.ctrlKey || event.metaKey);
-    }
-    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
-    const before = history();
-    const isFree = text === "" || (at !== undefined && text === before[at]);
-    const to = (at ?? before.length) + (event.key === "ArrowUp" ? -1 : 1);
-    if (!isFree || to < 0 || !before.length) return;
-    event.preventDefault();
-    setAt(to < before.length ? to : undefined);
-    write(before[to] ?? "");
+    if (!event.nativeEvent.isComposing && (commands.pressed(event) || mentions.pressed(event))) return;
+    composer.pressed(event);
   };
 
   const choice = commands.isOpen ? commands : mentions; // only one of them is open
-  const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice, texts.add);
+  const isOver = useDropped(files.take);
 
   return (
     <form
@@ -119,7 +109,7 @@ export function Composer({
         void submit();
       }}
     >
-      <Attachments all={attached.all} remove={attached.remove} texts={texts.all} removeText={texts.remove} />
+      <Attachments of={files} />
       <CommandList offered={choice} sign={choice === commands ? "/" : "@"} />
       <textarea
         ref={field}
@@ -127,7 +117,7 @@ export function Composer({
         rows={GROWS ? 1 : Math.min(10, text.split("\n").length)}
         value={text}
         dir="auto"
-        placeholder={isBusy ? words.placeholderBusy : words.placeholder}
+        placeholder={isRunning ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
         // A multi-line field cannot have the role combobox, but its list works like one.
         aria-autocomplete="list"
@@ -140,11 +130,11 @@ export function Composer({
         }}
         onBlur={(event) => event.relatedTarget?.id !== LIST && choice.close()}
         onKeyDown={pressed}
-        onPaste={(event) => pasteImages(event, take, mayAttach)}
+        onPaste={(event) => pasteFiles(event, files)}
       />
       <div className="buttons">
-        <AttachButton take={take} anything />
-        {isBusy && (
+        <AttachButton take={files.take} />
+        {isRunning && (
           <button
             type="button"
             className="stop"
@@ -172,8 +162,8 @@ export function Composer({
           type="submit"
           className="primary send"
           disabled={isEmpty}
-          aria-label={isBusy ? words.sendLater : words.send}
-          title={isBusy ? words.sendLater : words.send}
+          aria-label={isRunning ? words.sendLater : words.send}
+          title={isRunning ? words.sendLater : words.send}
         >
           <Icon name="send" />
         </button>

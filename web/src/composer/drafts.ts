@@ -1,5 +1,6 @@
 // Drafts: text that was not sent yet, stored in the browser for each conversation.
-import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { type Draft, joinTexts, type StartedReply } from "@turnwire/client/react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { readStored, store, storedNames, useStored } from "../app/browserStorage";
 
 /** Milliseconds after the last key. */
@@ -22,6 +23,17 @@ export function readStartedText<T>(name: string): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Stores a started answer to a request, so that it survives a reload of the page. */
+export function useStartedAnswer(conversation: string, request: string): StartedReply {
+  return useMemo(() => {
+    const name = startedTextName("answer", conversation, request);
+    return {
+      read: () => readStartedText(name),
+      write: (reply) => store(name, reply === undefined ? null : JSON.stringify(reply)),
+    };
+  }, [conversation, request]);
 }
 
 /**
@@ -47,13 +59,6 @@ export function deleteDrafts(conversation: string): void {
   store(draftName(conversation), null);
   deleteOtherStartedTexts("answer", conversation, []);
   deleteOtherStartedTexts("edit", conversation, []);
-}
-
-interface Draft {
-  text: string;
-  /** The text including changes that are not rendered yet, because the page may close before. */
-  latest: RefObject<string>;
-  write: (text: string, when?: "now") => void;
 }
 
 /** A draft that all tabs share. Each tab stores only its own changes. */
@@ -95,11 +100,6 @@ export function useDraft(name: string): Draft {
     setText(there);
   }, [told]);
   return { text, latest, write };
-}
-
-/** Joins both texts, so that neither is lost. */
-export function joinTexts(text: string, more: string): string {
-  return text && more ? `${text}\n\n${more}` : text || more;
 }
 
 /** The mounted composers, by conversation. */

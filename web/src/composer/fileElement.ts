@@ -3,9 +3,9 @@
 /** The most bytes of a text file. */
 const MOST_BYTES = 100_000;
 
-/** Returns the text of a file; undefined if it is not a text, or too long. */
+/** Returns the text of a file; undefined if it is not a text, or too long. A PDF may look like one. */
 export async function readText(file: File): Promise<string | undefined> {
-  if (file.size > MOST_BYTES) return undefined;
+  if (file.size > MOST_BYTES || file.type === "application/pdf") return undefined;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
     return text.includes("\0") ? undefined : text;

@@ -1,40 +1,56 @@
 // The agent's slash commands, offered while a message starts with a slash.
-import type { Capabilities, Conversation, SlashCommand } from "@turnwire/client";
-import { type KeyboardEvent, useEffect, useState } from "react";
+import type { Capabilities, Commands, Conversation, SlashCommand } from "@turnwire/client";
+import { useTurnwire } from "@turnwire/client/react";
+import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
 import { sendControl } from "../agent/controls";
+import { useConversations } from "../conversations/conversationList";
 import { supportsControl } from "../talk/capabilities";
 import type { Choice } from "./CommandList";
+import { matchingCommands, mayBeCommand } from "./commandMatches";
+
+/** Loads the commands. Undefined if the agent cannot list them. */
+type Load = (() => Promise<readonly SlashCommand[]>) | undefined;
 
 /** One request for each connection: each connection has its own capabilities object. */
 const asked = new WeakMap<Capabilities, Promise<readonly SlashCommand[]>>();
 
-function commandsOf(
-  conversation: Conversation,
-  capabilities: Capabilities,
-): Promise<readonly SlashCommand[]> {
-  let all = asked.get(capabilities);
-  if (all === undefined) {
-    all = sendControl(conversation, "commands").then(({ commands }) => commands);
-    all.catch(() => asked.delete(capabilities)); // the next slash tries again
-    asked.set(capabilities, all);
-  }
-  return all;
+/** The commands of the agent of a conversation. */
+export function useCommandsOf(conversation: Conversation, capabilities: Capabilities | undefined): Load {
+  const offered = supportsControl(capabilities, "commands") ? capabilities : undefined;
+  return useMemo(() => {
+    if (offered === undefined) return;
+    return () => {
+      let all = asked.get(offered);
+      if (all === undefined) {
+        all = sendControl(conversation, "commands").then(({ commands }) => commands);
+        all.catch(() => asked.delete(offered)); // the next slash tries again
+        asked.set(offered, all);
+      }
+      return all;
+    };
+  }, [conversation, offered]);
 }
 
 /**
- * Returns the commands that match, those with this prefix first. Empty if the text is no command.
+ * The commands of an agent before there is a conversation, as the newest one with this agent and
+ * directory has them. An agent lists them only while it runs, and it runs only for a conversation.
  */
-export function matchingCommands(all: readonly SlashCommand[], written: string): SlashCommand[] {
-  if (!mayBeCommand(written)) return [];
-  const sought = written.slice(1).toLowerCase();
-  const places = all.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
-  const those = (is: (at: number) => boolean) =>
-    places.filter(({ at }) => is(at)).map(({ command }) => command);
-  return [...those((at) => at === 0), ...those((at) => at > 0)];
+export function useCommandsBefore(agent: StartingAgent | undefined, cwd: string): Load {
+  const client = useTurnwire();
+  const { all } = useConversations();
+  const lists = agent !== undefined && supportsControl(agent.capabilities, "commands");
+  const found = all.filter((each) => each.agent === agent?.name);
+  const id = lists ? (found.find((each) => (each.cwd ?? "") === cwd) ?? found[0])?.id : undefined;
+  return useMemo(() => {
+    if (id === undefined) return;
+    const path = `/api/conversations/${encodeURIComponent(id)}/commands`;
+    return () => client.request<Commands>("GET", path).then(({ commands }) => commands);
+  }, [client, id]);
 }
 
-function mayBeCommand(written: string): boolean {
-  return /^\/\S*$/.test(written);
+interface StartingAgent {
+  name: string;
+  capabilities: Capabilities;
 }
 
 export interface CommandChoice extends Choice {
@@ -50,19 +66,14 @@ export interface CommandChoice extends Choice {
  * The list of commands after a slash; `complete` writes the chosen one. Without the list, typing
  * still works.
  */
-export function useCommands(
-  conversation: Conversation,
-  capabilities: Capabilities | undefined,
-  complete: (text: string) => void,
-): CommandChoice {
+export function useCommands(load: Load, complete: (text: string) => void): CommandChoice {
   const [written, setWritten] = useState<string>();
   const [all, setAll] = useState<readonly SlashCommand[]>();
   const [isLoading, setLoading] = useState(false);
   const [at, setAt] = useState(0);
   const isSearchHit = written !== undefined;
-  const offered = supportsControl(capabilities, "commands") ? capabilities : undefined;
   useEffect(() => {
-    if (!isSearchHit || offered === undefined) return;
+    if (!isSearchHit || load === undefined) return;
     let isGone = false;
     setLoading(true);
     const over = (told: readonly SlashCommand[] | undefined) => {
@@ -70,11 +81,11 @@ export function useCommands(
       setAll(told);
       setLoading(false);
     };
-    commandsOf(conversation, offered).then(over, () => over(undefined));
+    load().then(over, () => over(undefined));
     return () => {
       isGone = true;
     };
-  }, [isSearchHit, conversation, offered]);
+  }, [isSearchHit, load]);
   const found = isSearchHit && all ? matchingCommands(all, written) : [];
   const isOpen = isSearchHit && (found.length > 0 || (isLoading && !all));
 
@@ -100,5 +111,5 @@ export function useCommands(
     event.preventDefault();
     return true;
   };
-  return { isPossible: offered !== undefined, isOpen, isLoading, found, at, typed, pressed, choose, close };
+  return { isPossible: load !== undefined, isOpen, isLoading, found, at, typed, pressed, choose, close };
 }

@@ -1,7 +1,6 @@
 // Text files of a message. Their content becomes a part of its text, so that every agent can read it.
 
 import { useState } from "react";
-import { useWords } from "../app/language";
 import { fileElement, readText } from "./fileElement";
 
 export interface TextFile {
@@ -13,26 +12,20 @@ export interface TextFile {
 let keys = 0;
 
 /** The text files of the next message. */
-export function useTextFiles(showNotice: (problem: string) => void) {
-  const words = useWords();
+export function useTextFiles() {
   const [all, setAll] = useState<readonly TextFile[]>([]);
-  const add = async (files: File[]) => {
-    for (const file of files) {
-      const text = await readText(file);
-      if (text === undefined) {
-        showNotice(words.onlyTexts(file.name));
-        continue;
-      }
-      keys += 1;
-      const key = keys;
-      setAll((now) => [...now, { key, name: file.name, text }]);
-    }
+  /** Adds a file. Returns false if it is not a text, or is too long. */
+  const add = async (file: File): Promise<boolean> => {
+    const text = await readText(file);
+    if (text === undefined) return false;
+    keys += 1;
+    const key = keys;
+    setAll((now) => [...now, { key, name: file.name, text }]);
+    return true;
   };
   const remove = (gone: TextFile) => setAll((now) => now.filter((each) => each !== gone));
-  /** Returns the text of a message with the files, which are taken away. */
-  const take = (said: string) => {
-    setAll([]);
-    return [said, ...all.map(({ name, text }) => fileElement(name, text))].filter(Boolean).join("\n\n");
-  };
-  return { all, add: (files: File[]) => void add(files), remove, take };
+  /** Returns the text of a message with the files. */
+  const joinedTo = (said: string) =>
+    [said, ...all.map(({ name, text }) => fileElement(name, text))].filter(Boolean).join("\n\n");
+  return { all, add, remove, joinedTo, clear: () => setAll([]) };
 }

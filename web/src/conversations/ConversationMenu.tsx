@@ -8,9 +8,10 @@ import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
 import { notifyChange } from "../app/serverChanges";
 import { deleteDrafts } from "../composer/drafts";
+import { printConversation } from "../talk/printing";
 import { useArchive } from "./archive";
+import { showDialog } from "./conversationDialogs";
 import { useConversations } from "./conversationList";
-import { showLabels } from "./labelDialog";
 
 interface Props {
   id: string;
@@ -81,10 +82,39 @@ export function ConversationMenu({ id, info, title, isHere, close }: Props) {
         icon="tag"
         onClick={() => {
           close();
-          showLabels(id);
+          showDialog("labels", id);
         }}
       >
         {words.labels.open}
+      </MenuItem>
+      {isHere && (
+        <MenuItem
+          icon="printer"
+          onClick={() => {
+            close();
+            printConversation();
+          }}
+        >
+          {words.print}
+        </MenuItem>
+      )}
+      <MenuItem
+        icon="link"
+        onClick={() => {
+          close();
+          showDialog("shares", id);
+        }}
+      >
+        {words.share.open}
+      </MenuItem>
+      <MenuItem
+        icon="shield"
+        onClick={() => {
+          close();
+          showDialog("rules", id);
+        }}
+      >
+        {words.givenRules.open}
       </MenuItem>
       <MenuItem icon="download" onClick={() => saveAs("markdown")}>
         {words.exportMarkdown}

@@ -12,12 +12,16 @@ import { useNotices } from "../app/Notices";
 import { goTo, usePlace } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
 import { notifyChange } from "../app/serverChanges";
-import { AttachButton, Attachments, pasteImages, useDroppedImages } from "../composer/Attachments";
+import { AttachButton, Attachments, pasteFiles, useDropped } from "../composer/Attachments";
+import { CommandList, LIST, optionId } from "../composer/CommandList";
 import { draftName, returnText, useDraft } from "../composer/drafts";
-import { pictureOf, useImageUploads } from "../composer/imageUploads";
+import { messageOf, useAttachments } from "../composer/messageFiles";
 import { sendStoring } from "../composer/outbox";
+import { useCommands, useCommandsBefore } from "../composer/slashCommands";
 import { VisibleText } from "../markdown/VisibleText";
+import { Initials } from "../talk/AgentMark";
 import { useBypassConfirmation } from "../talk/BypassConfirmation";
+import { Hints } from "../talk/Hints";
 import { modeChoices } from "../talk/permissionModes";
 import { shortPath } from "../words/paths";
 import { useConversations } from "./conversationList";
@@ -53,7 +57,6 @@ export function NewConversation() {
   const [isPicking, setPicking] = useState(false);
   const { text: first, latest, write } = useDraft(draftName());
   const [isBusy, setBusy] = useState(false);
-  const attached = useImageUploads(client, undefined, showNotice);
   const field = useRef<HTMLTextAreaElement>(null);
   useInitialFocus(field);
   const isGone = useRef(false);
@@ -71,15 +74,19 @@ export function NewConversation() {
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
-  // While the agents are not known yet, a picture is taken; it is refused later if it has to be.
-  const mayAttach = agents === undefined || agent?.capabilities.images === true;
-  const { take, isOver } = useDroppedImages(attached.add, mayAttach, showNotice);
+  const attached = useAttachments(client, undefined, agent?.capabilities, showNotice);
+  const isOver = useDropped(attached.take);
+  const commands = useCommands(useCommandsBefore(agent, cwd.trim()), (text) => {
+    write(text);
+    field.current?.focus();
+  });
 
   // A model or a mode of another agent does not count.
   const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
   const begin = async (written: string) => {
     if (!agent || isBusy) return;
-    if (attached.all.length && !mayAttach) return showNotice(words.noPictures);
+    const refused = attached.refused();
+    if (refused !== undefined) return showNotice(words.fileNotTaken(refused));
     setBusy(true);
     store("agent", agent.name);
     const id = await showingRefusal(
@@ -91,19 +98,15 @@ export function NewConversation() {
       }),
     );
     if (id && cwd.trim()) keepDirectory(cwd.trim());
-    const pictures = id && (await showingRefusal(attached.bringTo(id)));
+    const parts = id && (await showingRefusal(attached.uploads.bringTo(id)));
     setBusy(false);
     if (id === undefined) return;
-    const text = written.trim();
+    const text = attached.texts.joinedTo(written.trim());
     // Keeps text that was written after an idea was chosen.
     if (latest.current === written) write("", "now");
-    if (!pictures)
+    if (!parts)
       returnText(id, text); // the creation was refused: keep the text for the next one
-    else if (text || pictures.length) {
-      const said = text ? [{ type: "text" as const, text }] : [];
-      const content = pictures.length ? [...said, ...pictures.map(pictureOf)] : text;
-      void showingRefusal(sendStoring(client, id, content));
-    }
+    else if (text || parts.length) void showingRefusal(sendStoring(client, id, messageOf(text, parts)));
     goTo({ name: "talk", id }, "replace");
     notifyChange();
     void refresh();
@@ -120,24 +123,34 @@ export function NewConversation() {
         }}
       >
         <div className="start-box">
+          <CommandList offered={commands} sign="/" />
           <textarea
             ref={field}
+            id="composer"
             rows={3}
             value={first}
             aria-label={words.firstWords}
             placeholder={words.firstWords}
-            onChange={(event) => write(event.target.value)}
-            onPaste={(event) => pasteImages(event, take, mayAttach)}
+            aria-autocomplete="list"
+            aria-controls={commands.found.length ? LIST : undefined}
+            aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}
+            onChange={(event) => {
+              write(event.target.value);
+              commands.typed(event.target.value);
+            }}
+            onBlur={(event) => event.relatedTarget?.id !== LIST && commands.close()}
+            onPaste={(event) => pasteFiles(event, attached)}
             onKeyDown={(event) => {
+              if (!event.nativeEvent.isComposing && commands.pressed(event)) return;
               if (event.key !== "Enter" || event.shiftKey || isTouch() || event.nativeEvent.isComposing)
                 return;
               event.preventDefault();
               void begin(first);
             }}
           />
-          <Attachments all={attached.all} remove={attached.remove} />
+          <Attachments of={attached} />
           <div className="start-bar">
-            {mayAttach && <AttachButton take={take} />}
+            <AttachButton take={attached.take} />
             {models.length > 0 && (
               <MenuSelect
                 label={words.model}
@@ -192,6 +205,7 @@ export function NewConversation() {
           ))}
         </div>
       </form>
+      <Hints />
       {isPicking && (
         <Suspense>
           <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />
@@ -218,6 +232,7 @@ function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolea
           disabled={!agent.ready}
           onChange={choose}
         />
+        <Initials name={agent.name} />
         <span className="about-agent">
           <strong>
             {agent.name}

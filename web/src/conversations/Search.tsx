@@ -55,6 +55,13 @@ export function Search({ words: sought }: { words: string }) {
       <div role="status">
         {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
       </div>
+      {sought && !hits && problem === undefined && (
+        <div aria-hidden="true">
+          {[1, 2, 3].map((each) => (
+            <div key={each} className="skeleton" />
+          ))}
+        </div>
+      )}
       <ul className="hits">
         {hits?.map((hit) => (
           <li key={`${hit.conversation_id}/${hit.sequence}`}>

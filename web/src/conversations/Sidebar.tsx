@@ -7,8 +7,8 @@ import { useWords } from "../app/language";
 import { goTo, linkTo, usePlace } from "../app/navigation";
 import { Preferences } from "../app/Preferences";
 import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
+import { ConversationDialog } from "./conversationDialogs";
 import { GroupedList } from "./GroupedList";
-import { LabelDialog } from "./labelDialog";
 
 export function Sidebar({ help }: { help: () => void }) {
   const words = useWords();
@@ -50,7 +50,7 @@ export function Sidebar({ help }: { help: () => void }) {
         </a>
         <GroupedList />
       </nav>
-      <LabelDialog />
+      <ConversationDialog />
     </>
   );
 }

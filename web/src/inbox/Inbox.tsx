@@ -1,8 +1,7 @@
 // The open requests of all conversations.
 import type { InboxItem } from "@turnwire/client";
-import { useInbox } from "@turnwire/client/react";
+import { InboxList, useInbox } from "@turnwire/client/react";
 import { useWords } from "../app/language";
-import { useNotices } from "../app/Notices";
 import { linkTo } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";
 import { notifyChange } from "../app/serverChanges";
@@ -15,25 +14,21 @@ import { ago } from "../words/times";
 
 export function Inbox() {
   const words = useWords();
-  const { items, isLoaded, error } = useInbox();
+  const { isLoaded, error } = useInbox();
   return (
     <main className="page" id="main">
       <PageHeader title={words.inbox} />
-      {error && (
-        <p className="bad" role="alert">
-          {words.inboxLost}
-        </p>
-      )}
-      {isLoaded && !error && !items.length && (
-        <Empty title={words.nothingWaits} text={words.nothingWaitsHint} />
-      )}
-      <ul className="cards">
-        {items.map((item, at) => (
-          <li key={item.inbox_item_id}>
-            <InboxCard item={item} place={at} />
-          </li>
-        ))}
-      </ul>
+      {!isLoaded && !error && [1, 2].map((each) => <div key={each} className="skeleton card-sized" />)}
+      <InboxList
+        className="cards"
+        empty={<Empty title={words.nothingWaits} text={words.nothingWaitsHint} />}
+        failed={() => (
+          <p className="bad" role="alert">
+            {words.inboxLost}
+          </p>
+        )}
+        item={(item, place) => <InboxCard item={item} place={place} />}
+      />
     </main>
   );
 }
@@ -41,15 +36,11 @@ export function Inbox() {
 function InboxCard({ item, place }: { item: InboxItem & { title?: string }; place: number }) {
   const words = useWords();
   const inbox = useInbox();
-  const { showingRefusal } = useNotices();
   const { request } = item;
   const info = useInfo(item.conversation_id);
   const about = [info?.agent, item.created_at && ago(item.created_at, words)];
-  const done = async (work: Promise<unknown>) => {
-    const told = await showingRefusal(work);
-    notifyChange();
-    return told;
-  };
+  /** The list of conversations shows that the request is gone, or was answered by another client. */
+  const done = (work: Promise<unknown>) => work.finally(notifyChange);
   return (
     <>
       <p className="whose">
@@ -68,14 +59,14 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
           conversation={item.conversation_id}
           request={request}
           role="group"
-          answer={(answer) => done(inbox.answer(item, answer))}
+          answer={(_, answer) => done(inbox.answer(item, answer))}
         />
       ) : (
         <Permission
           conversation={item.conversation_id}
           request={request}
           role="group"
-          decide={(decision, more) => done(inbox.decide(item, decision, more))}
+          decide={(_, decision, more) => done(inbox.decide(item, decision, more))}
           place={place}
         />
       )}

@@ -22,12 +22,19 @@ export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = tru
         </span>
         <CopyButton text={code} />
       </figcaption>
-      <pre tabIndex={0}>
-        <Coloured code={code} language={language} isWhole={isWhole} />
-      </pre>
+      <CodeText code={code} language={language} isWhole={isWhole} />
     </figure>
   );
 });
+
+/** A code block without its caption. */
+export function CodeText(props: Props) {
+  return (
+    <pre tabIndex={0}>
+      <Coloured {...props} />
+    </pre>
+  );
+}
 
 /** Only the code. */
 export function Coloured({ code, language, isWhole = true }: Props) {

@@ -1,6 +1,7 @@
 // Renders Markdown as elements, never as HTML: so no text can inject markup.
 import type { Token, Tokens } from "marked";
-import { Fragment, memo, type ReactNode, useState } from "react";
+import { Fragment, lazy, memo, type ReactNode, Suspense, useState } from "react";
+import { ErrorBoundary } from "../app/ErrorBoundary";
 import { useWords } from "../app/language";
 import { CodeBlock } from "./Code";
 import { decodeEntities } from "./entities";
@@ -11,6 +12,9 @@ import { LongText } from "./LongText";
 import { safeAddress } from "./links";
 import { Note, NoteNames, NoteRef } from "./Notes";
 import { VisibleText } from "./VisibleText";
+
+/** Loaded with the first diagram; what draws it, when it is in view. */
+const Diagram = lazy(() => import("../diagrams/Diagram"));
 
 /** A longer text is shown without Markdown, first its beginning. */
 const MOST = 100_000;
@@ -83,7 +87,16 @@ const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps)
       return <p>{inline((token as Tokens.Paragraph).tokens)}</p>;
     case "code": {
       const { text, lang } = token as Tokens.Code;
-      return <CodeBlock code={text} language={lang?.split(/\s/)[0]} isWhole={isWhole} />;
+      const language = lang?.split(/\s/)[0];
+      const code = <CodeBlock code={text} language={language} isWhole={isWhole} />;
+      if (language !== "mermaid" || !isWhole) return code;
+      return (
+        <ErrorBoundary instead={() => code}>
+          <Suspense fallback={code}>
+            <Diagram source={text} />
+          </Suspense>
+        </ErrorBoundary>
+      );
     }
     case "blockquote":
       return <blockquote>{blocks((token as Tokens.Blockquote).tokens, isWhole)}</blockquote>;

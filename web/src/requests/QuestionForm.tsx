@@ -1,17 +1,14 @@
 // A question of the agent, as a form.
 
-import type { OpenRequest, Question } from "@turnwire/client";
-import { useId, useState } from "react";
-import { store } from "../app/browserStorage";
+import type { OpenRequest } from "@turnwire/client";
+import { type Answer, type UsedPart, useQuestion } from "@turnwire/client/react";
+import { useId } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import { lookUp } from "../app/lookup";
-import { readStartedText, startedTextName } from "../composer/drafts";
+import { useNotices } from "../app/Notices";
+import { useStartedAnswer } from "../composer/drafts";
 import { VisibleText } from "../markdown/VisibleText";
-import { isObject, textIn } from "../tools/toolValues";
 import { TimeLeft } from "./TimeLeft";
-
-export type Answer = string | Record<string, string | string[]>;
 
 interface Props {
   /** The conversation of the question. */
@@ -19,50 +16,15 @@ interface Props {
   request: OpenRequest;
   /** A `group` if there are several, because landmarks must have different names. */
   role?: "group";
-  /** Undefined if it was refused. */
-  answer: (answer: Answer) => Promise<unknown>;
-}
-
-interface Chosen {
-  options: string[];
-  own: string;
+  answer: Answer;
 }
 
 export function QuestionForm({ conversation, request, role, answer }: Props) {
   const words = useWords();
-  const questions = questionsOf(request);
-  const isRequired = request.required !== false;
-  // A started answer survives a reload of the page.
-  const name = startedTextName("answer", conversation, request.request_id);
-  const [chosen, setChosen] = useState(() => chosenIn(readStartedText(name)));
-  const choose = (question: Question, to: Chosen) => {
-    setMissing(false);
-    const now = { ...chosen, [question.id]: to };
-    setChosen(now);
-    store(name, JSON.stringify(now));
-  };
-  const [isBusy, setBusy] = useState(false);
-  const [isMissing, setMissing] = useState(false);
-  const chosenFor = (question: Question) => lookUp(chosen, question.id) ?? { options: [], own: "" };
-  const answerTo = (question: Question): string | string[] => {
-    const { options, own } = chosenFor(question);
-    const all = own.trim() ? [...options, own.trim()] : options;
-    return question.multi ? all : (all.at(-1) ?? "");
-  };
-  const submit = async (given: Answer) => {
-    setBusy(true);
-    try {
-      if ((await answer(given)) !== undefined) store(name, null);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const send = () => {
-    const values = questions.map((question) => [question.id, answerTo(question)] as const);
-    if (isRequired && values.some(([, value]) => !value.length)) return setMissing(true);
-    const only = values.length === 1 ? values[0]?.[1] : undefined;
-    void submit(typeof only === "string" ? only : Object.fromEntries(values));
-  };
+  const { showRefusal } = useNotices();
+  const started = useStartedAnswer(conversation, request.request_id);
+  const used = useQuestion(request, answer, { started, onRefused: showRefusal });
+  const { parts, isRequired, isMissing, isBusy, submit, skip } = used;
   return (
     <section role={role} className="request question" aria-label={words.question}>
       <header>
@@ -73,17 +35,12 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          send();
+          submit();
         }}
       >
         <div className="asked-for">
-          {questions.map((question) => (
-            <OneQuestion
-              key={question.id}
-              question={question}
-              chosen={chosenFor(question)}
-              choose={(to) => choose(question, to)}
-            />
+          {parts.map((part) => (
+            <OneQuestion key={part.question.id} part={part} />
           ))}
         </div>
         {isMissing && (
@@ -96,7 +53,7 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
             {words.answer}
           </button>
           {!isRequired && (
-            <button type="button" className="quiet" disabled={isBusy} onClick={() => void submit("")}>
+            <button type="button" className="quiet" disabled={isBusy} onClick={skip}>
               {words.skip}
             </button>
           )}
@@ -106,24 +63,11 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
   );
 }
 
-function OneQuestion({
-  question,
-  chosen,
-  choose,
-}: {
-  question: Question;
-  chosen: Chosen;
-  choose: (to: Chosen) => void;
-}) {
+function OneQuestion({ part }: { part: UsedPart }) {
   const words = useWords();
   const name = useId();
+  const { question } = part;
   const options = question.options ?? [];
-  const hasOwn = question.free_text !== false || !options.length;
-  const toggle = (label: string, isOn: boolean) => {
-    if (!question.multi) return choose({ options: [label], own: "" });
-    const rest = chosen.options.filter((each) => each !== label);
-    choose({ ...chosen, options: isOn ? [...rest, label] : rest });
-  };
   return (
     <fieldset>
       <legend>
@@ -143,8 +87,8 @@ function OneQuestion({
             <input
               type={question.multi ? "checkbox" : "radio"}
               name={name}
-              checked={chosen.options.includes(option.label)}
-              onChange={(event) => toggle(option.label, event.target.checked)}
+              checked={part.isChosen(option.label)}
+              onChange={(event) => part.choose(option.label, event.target.checked)}
             />
             <span>
               <strong>
@@ -158,41 +102,17 @@ function OneQuestion({
             </span>
           </label>
         ))}
-        {hasOwn && (
+        {part.takesWords && (
           <input
             type="text"
             className="own"
-            value={chosen.own}
+            value={part.words}
             placeholder={options.length ? words.ownAnswer : words.yourAnswer}
             aria-label={options.length ? words.ownAnswer : question.question}
-            onChange={(event) =>
-              choose({ options: question.multi ? chosen.options : [], own: event.target.value })
-            }
+            onChange={(event) => part.write(event.target.value)}
           />
         )}
       </div>
     </fieldset>
   );
-}
-
-function questionsOf(request: OpenRequest): Question[] {
-  if (request.questions?.length) return request.questions;
-  return [
-    {
-      id: request.request_id,
-      question: textIn(request.input, "question", "prompt") ?? request.tool_name,
-      free_text: true,
-    },
-  ];
-}
-
-/** Reads a stored answer. Ignores invalid parts. */
-function chosenIn(kept: unknown): Record<string, Chosen> {
-  if (!isObject(kept)) return {};
-  const all = Object.entries(kept).flatMap(([id, each]): [string, Chosen][] => {
-    if (!isObject(each) || !Array.isArray(each.options)) return [];
-    const options = each.options.filter((option) => typeof option === "string");
-    return [[id, { options, own: textIn(each, "own") ?? "" }]];
-  });
-  return Object.fromEntries(all);
 }

@@ -1,17 +1,18 @@
 // The open requests of this conversation: one at a time, the oldest first.
 import type { OpenRequest } from "@turnwire/client";
+import type { Answer, Decide } from "@turnwire/client/react";
 import { useRef } from "react";
 import { useRequestFocus } from "../app/focus";
 import { useWords } from "../app/language";
-import { type Decide, Permission } from "./Permission";
-import { type Answer, QuestionForm } from "./QuestionForm";
+import { Permission } from "./Permission";
+import { QuestionForm } from "./QuestionForm";
 
 interface Props {
   /** The conversation. */
   id: string;
   requests: readonly OpenRequest[];
-  answer: (request: OpenRequest, answer: Answer) => Promise<unknown>;
-  decide: (request: OpenRequest, ...how: Parameters<Decide>) => Promise<unknown>;
+  answer: Answer;
+  decide: Decide;
 }
 
 export function Requests({ id, requests, answer, decide }: Props) {
@@ -23,20 +24,9 @@ export function Requests({ id, requests, answer, decide }: Props) {
   return (
     <div ref={region} className="requests" role="region" aria-label={words.waitsForYou} tabIndex={-1}>
       {request.kind === "question" ? (
-        <QuestionForm
-          key={request.request_id}
-          conversation={id}
-          request={request}
-          answer={(given) => answer(request, given)}
-        />
+        <QuestionForm key={request.request_id} conversation={id} request={request} answer={answer} />
       ) : (
-        <Permission
-          key={request.request_id}
-          conversation={id}
-          request={request}
-          decide={(...how) => decide(request, ...how)}
-          place={0}
-        />
+        <Permission key={request.request_id} conversation={id} request={request} decide={decide} place={0} />
       )}
       {requests.length > 1 && <p className="muted further">{words.further(requests.length - 1)}</p>}
     </div>

@@ -13,12 +13,15 @@ import { ConversationMenu } from "../conversations/ConversationMenu";
 import { useConversations } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
 import { Inspector, type Subject } from "../inspect/Inspector";
+import { AgentName } from "./AgentMark";
 import { useLog } from "./archivedLog";
 import { OPTIONS } from "./connectionOptions";
 import { Empty } from "./Empty";
 import { FindableTimeline } from "./FindableTimeline";
+import { LoadingRows } from "./LoadingRows";
 import type { MessageActions } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
+import { PrintTitle } from "./PrintTitle";
 import { useTitle } from "./tabTitle";
 
 interface Props {
@@ -87,7 +90,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const client = useTurnwire();
   const { showingRefusal } = useNotices();
   const { refresh } = useConversations();
-  const { view, loadOlder } = useLog(info.id);
+  const { view, loadOlder } = useLog(`/api/conversations/${encodeURIComponent(info.id)}`);
   const [subject, setSubject] = useState<Subject>();
   const name = nameOf(info.title, info, useOriginal(info), words);
   useTitle(name, undefined);
@@ -112,14 +115,21 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
           {(close) => <ConversationMenu id={info.id} info={info} title={info.title} isHere close={close} />}
         </MenuButton>
       </PageHeader>
-      {view && (
-        <FindableTimeline
-          id={info.id}
-          loadOlder={loadOlder}
-          snapshot={{ view, unanswered: [], connection: "connected" }}
-          at={at}
-          actions={actions}
-        />
+      <PrintTitle title={name} agent={info.agent} at={info.created_at} />
+      {view ? (
+        <AgentName value={info.agent}>
+          <FindableTimeline
+            id={info.id}
+            loadOlder={loadOlder}
+            snapshot={{ view, unanswered: [], connection: "connected" }}
+            at={at}
+            actions={actions}
+          />
+        </AgentName>
+      ) : (
+        <div className="timeline">
+          <LoadingRows />
+        </div>
       )}
       <div className="dock">
         <div className="strip archived">

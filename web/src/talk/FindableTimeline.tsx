@@ -1,12 +1,14 @@
 // The messages, and the bar that finds text in them.
-import { type ComponentProps, lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { type ComponentProps, lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
 import { useAction } from "../app/actions";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { composer } from "../app/focus";
 import { useWords } from "../app/language";
+import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
 import { useKeys } from "../app/shortcuts";
 import type { TextHit } from "./findText";
+import { printConversation, usePrint } from "./printing";
 import { Timeline } from "./Timeline";
 
 const FindBar = lazy(() => import("./FindBar"));
@@ -26,6 +28,27 @@ export function FindableTimeline(props: Props) {
   const [isOpen, setOpen] = useState(false);
   const [found, setFound] = useState<{ hit: TextHit; text: string }>();
   useAction({ name: "find", label: words.find.title, icon: "search", keys: "Ctrl+F", run: openFindBar });
+  useAction({ name: "print", label: words.print, icon: "printer", run: printConversation });
+  const latest = useRef(props);
+  latest.current = props;
+  const { showNotice, showRefusal } = useNotices();
+  const loadAll = useCallback(async () => {
+    const isWhole = () => (latest.current.snapshot.view.first ?? 1) <= 1;
+    if (!isWhole()) showNotice(words.loadingToPrint, "calm");
+    try {
+      // One page of messages each time.
+      while (!isWhole()) {
+        const before = latest.current.snapshot.view.first;
+        await latest.current.loadOlder();
+        await new Promise(requestAnimationFrame); // rendered
+        if (latest.current.snapshot.view.first === before) break;
+      }
+    } catch (problem) {
+      showRefusal(problem);
+      throw problem;
+    }
+  }, [showNotice, showRefusal, words]);
+  usePrint(loadAll);
   useEffect(() => {
     const open = () => setOpen(true);
     addEventListener(OPEN, open);

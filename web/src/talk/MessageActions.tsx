@@ -10,12 +10,12 @@ import { isPrompt, type Row } from "./rows";
 
 /** What a person can do with a message. An absent action is not offered. */
 export interface MessageActions {
-  inspect: (message: MessageView, blockId?: string) => void;
+  inspect?: ((message: MessageView, blockId?: string) => void) | undefined;
   /** Returns the address of a message, or of one block of it. */
   addressOf?: ((message: MessageView, blockId?: string) => Promise<string | undefined>) | undefined;
   /** Puts the message into the composer of a fork. */
   edit?: ((message: MessageView, text: string) => void) | undefined;
-  /** Sends the message again: in a fork, or, if the agent cannot fork, as a new turn. */
+  /** Sends the message again, in a fork. */
   regenerate?: ((message: MessageView) => void) | undefined;
   /** Restores the files to their content before a message. */
   restoreFiles?: ((message: MessageView) => void) | undefined;
@@ -34,7 +34,7 @@ export function RowActions({
   const blockId = row.kind === "said" ? undefined : row.block.id;
   const text = textOf(row);
   const isTheirs = row.kind === "said" && isPrompt(message);
-  const { edit, restoreFiles, addressOf } = actions;
+  const { edit, restoreFiles, addressOf, inspect } = actions;
   return (
     // A press must not take the focus from the row: on a touch screen the buttons would disappear.
     <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
@@ -48,12 +48,9 @@ export function RowActions({
           <Action icon="pencil" label={words.editAgain} run={() => edit(message, text)} name="edit" />
         )}
         {addressOf && <LinkButton address={() => addressOf(message, blockId)} />}
-        <Action
-          icon="layers"
-          label={words.inspect}
-          run={() => actions.inspect(message, blockId)}
-          name="layers"
-        />
+        {inspect && (
+          <Action icon="layers" label={words.inspect} run={() => inspect(message, blockId)} name="layers" />
+        )}
       </div>
     </div>
   );
@@ -70,16 +67,12 @@ interface TurnProps {
 export function TurnActions({ row, actions, isRetried }: TurnProps) {
   const words = useWords();
   const { asked, answer } = row;
-  const { regenerate, addressOf, edit, inspect } = actions ?? {};
+  const { regenerate, addressOf, inspect } = actions ?? {};
   return (
     <>
       {answer && <CopyButton text={answer.block.text} />}
       {asked && regenerate && !isRetried && (
-        <Action
-          icon="refresh"
-          label={edit ? words.regenerate : words.regenerateHere}
-          run={() => regenerate(asked)}
-        />
+        <Action icon="refresh" label={words.regenerate} run={() => regenerate(asked)} />
       )}
       {answer && addressOf && <LinkButton address={() => addressOf(answer.message, answer.block.id)} />}
       {answer && inspect && (

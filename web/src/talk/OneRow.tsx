@@ -1,6 +1,7 @@
 // Renders one row.
 
 import type { MessageView, TextView, ThinkingView } from "@turnwire/client";
+import { Block, type BlockRenderers } from "@turnwire/client/react";
 import { memo, useCallback, useContext, useMemo, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { isTouch } from "../app/focus";
@@ -19,6 +20,7 @@ import { isObject, listIn, textIn } from "../tools/toolValues";
 import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
 import { dayOf } from "../words/times";
+import { AgentMark, PersonMark } from "./AgentMark";
 import { eventText } from "./eventText";
 import { type MessageActions, RowActions, Time, TurnActions } from "./MessageActions";
 import { Files } from "./Rewind";
@@ -50,6 +52,7 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
           aria-label={words.you}
           tabIndex={tapped}
         >
+          {row.message.origin === undefined && <PersonMark />}
           <Said message={row.message} />
           {buttons}
         </article>
@@ -68,11 +71,7 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
           aria-label={labelOf(row, words)}
           tabIndex={tapped}
         >
-          {row.speaker && (
-            <p className="speaker">
-              <VisibleText text={row.speaker} />
-            </p>
-          )}
+          {row.mark !== undefined && <AgentMark name={row.mark} isTold={row.speaker !== undefined} />}
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} actions={actions} />
           {buttons}
@@ -104,18 +103,20 @@ function OneBlock({ row, actions }: BlockProps) {
   );
   const sought = useContext(SearchHit);
   const isSearchHit = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
-  switch (block.type) {
-    case "text":
-      return <Text block={block} />;
-    case "thinking":
-      return <Thinking block={block} told={row.took} isSearchHit={isSearchHit} />;
-    case "tool":
-      return <ToolCard tool={block} nested={nestedRows} isSearchHit={isSearchHit} />;
-    case "block":
-      return <OtherCard view={block} />;
-    default:
-      return null;
-  }
+  const { took, earlier } = row;
+  const render = useMemo<BlockRenderers>(
+    () => ({
+      text: (_, text) => <Text block={text} />,
+      thinking: (thinking) => <Thinking block={thinking} told={took} isSearchHit={isSearchHit} />,
+      tool: (tool) => (
+        <ToolCard tool={tool} nested={nestedRows} isSearchHit={isSearchHit} earlier={earlier} />
+      ),
+      event: () => null, // a row of its own
+      other: (other) => <OtherCard view={other} earlier={earlier} />,
+    }),
+    [took, earlier, isSearchHit, nestedRows],
+  );
+  return <Block block={block} render={render} />;
 }
 
 interface NestedProps {
@@ -134,17 +135,22 @@ function Nested({ messages, actions }: NestedProps) {
   ));
 }
 
+/** Replaces the blocks of a person's message. */
+const SAID: BlockRenderers = {
+  text: (text) => <SaidText text={text} />,
+  thinking: () => null,
+  tool: () => null,
+  event: () => null,
+  other: (other) => <OtherCard view={other} />,
+};
+
 function Said({ message }: { message: MessageView }) {
   const words = useWords();
   return (
     <div className="bubble" dir="auto">
-      {message.blocks.map((block) =>
-        block.type === "text" ? (
-          <SaidText key={block.id} text={block.text} />
-        ) : block.type === "block" ? (
-          <OtherCard key={block.id} view={block} />
-        ) : null,
-      )}
+      {message.blocks.map((block) => (
+        <Block key={block.id} block={block} render={SAID} />
+      ))}
       {message.steered && <span className="muted">{words.isSteered}</span>}
     </div>
   );
@@ -318,9 +324,10 @@ function TurnEnding({ row, actions }: EndingProps) {
           <Icon name="warning" />
           <div>
             <strong>
-              <VisibleText text={end.error?.message ?? words.turnFailed} />
+              <VisibleText text={end.error?.message || words.turnFailed} />
             </strong>
-            <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
+            {/* Readers of a share link can do nothing about it. */}
+            {actions?.inspect && <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>}
             {isRetried && (
               <button type="button" className="small" onClick={retry.run}>
                 <Icon name="refresh" /> {words.tryAgain}

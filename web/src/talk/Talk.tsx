@@ -1,6 +1,6 @@
 // One conversation: its messages, and all actions of a person in it.
 import type { MessageView, View } from "@turnwire/client";
-import { useConversation, useTurnwire } from "@turnwire/client/react";
+import { useConversation, useStop, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { AgentPanel, hasPanel } from "../agent/AgentPanel";
 import { useAction } from "../app/actions";
@@ -17,6 +17,7 @@ import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Requests } from "../requests/Requests";
+import { AgentName } from "./AgentMark";
 import { Announcer } from "./Announcer";
 import { BackgroundTasks } from "./BackgroundTasks";
 import { Closed } from "./Closed";
@@ -27,9 +28,12 @@ import { createdAfter } from "./createdFiles";
 import { Empty } from "./Empty";
 import { FindableTimeline } from "./FindableTimeline";
 import { Header } from "./Header";
+import { Hints } from "./Hints";
+import { useCopyActions } from "./lastCopies";
 import { type MessageActions, textIn } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
 import { Plan } from "./Plan";
+import { PrintTitle } from "./PrintTitle";
 import { Rewind } from "./Rewind";
 import { contentFor } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
@@ -45,7 +49,6 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const { view, connection, capabilities } = talk;
   const { status } = view;
   const { showNotice, showRefusal, showingRefusal } = useNotices();
-  const [stopping, setStopping] = useState<number>();
   const [over, setOver] = useState<Over>();
   const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
@@ -54,13 +57,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const name = nameOf(title, info, useOriginal(info), words);
   useTitle(name, status);
 
+  const { stop: interrupt, isStopping } = useStop(conversation, status, showRefusal);
   const stop = useCallback(async () => {
-    const turn = conversation.view().status?.turn_id;
-    setStopping(turn);
-    const ack = await showingRefusal(conversation.interrupt(turn));
-    if (ack?.outcome === "already_ended") showNotice(words.alreadyEnded, "calm");
-    if (!ack) setStopping(undefined);
-  }, [conversation, showingRefusal, showNotice, words]);
+    if ((await interrupt())?.outcome === "already_ended") showNotice(words.alreadyEnded, "calm");
+  }, [interrupt, showNotice, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
     if (isTyping(event.target) && event.target !== composer()) return; // Escape leaves that field
@@ -82,6 +82,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     isPanel,
   );
   useAction({ name: "stop", label: words.stop, icon: "stop", keys: "Esc", run: () => void stop() }, mayStop);
+  useCopyActions(view);
   const mayFork = capabilities?.fork === true;
   const mayRewind = supportsCommand(capabilities, "user.rewind");
   const actions = useMemo<MessageActions>(() => {
@@ -93,7 +94,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       goTo({ name: "talk", id: fork });
       showNotice(words.isFork, "calm");
     };
-    const again = (to: string) => async (message: MessageView) => {
+    const again = async (to: string, message: MessageView) => {
       const content = await contentFor(client, to, message);
       void showingRefusal(sendStoring(client, to, content));
     };
@@ -103,12 +104,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       edit: mayFork
         ? (message, text) => void forkBefore(message, (fork) => returnText(fork, text))
         : undefined,
-      regenerate: mayFork
-        ? (message) => void forkBefore(message, (fork) => again(fork)(message))
-        : (message) => {
-            setSpoken((times) => times + 1);
-            void showingRefusal(again(id)(message));
-          },
+      regenerate: mayFork ? (message) => void forkBefore(message, (fork) => again(fork, message)) : undefined,
       restoreFiles: mayRewind
         ? ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence })
         : undefined,
@@ -143,6 +139,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     return (
       <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
     );
+  const agent = status?.agent ?? capabilities?.agent ?? info?.agent;
+  const say = (text: string) => {
+    void showingRefusal(sendStoring(client, id, text));
+    composer()?.focus(); // the button is removed
+  };
   const closeOver = () => setOver(undefined);
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
@@ -162,19 +163,33 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       />
       <ConnectionBanner snapshot={talk} />
       <Announcer snapshot={talk} />
+      <PrintTitle title={name} agent={agent} at={info?.created_at} />
       {isNew ? (
-        <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
+        <Empty title={words.newTitle} text={words.newHint(agent ?? "")}>
+          {agent === "demo" && (
+            <div className="ideas" role="group" aria-label={words.ideas}>
+              {words.demoIdeas.map((idea) => (
+                <button key={idea} type="button" className="small" onClick={() => say(idea)}>
+                  {idea}
+                </button>
+              ))}
+            </div>
+          )}
+          <Hints />
+        </Empty>
       ) : (
-        <RetryTurn value={retry}>
-          <FindableTimeline
-            id={id}
-            loadOlder={talk.loadOlder}
-            snapshot={talk}
-            at={at}
-            spoken={spoken}
-            actions={actions}
-          />
-        </RetryTurn>
+        <AgentName value={agent ?? ""}>
+          <RetryTurn value={retry}>
+            <FindableTimeline
+              id={id}
+              loadOlder={talk.loadOlder}
+              snapshot={talk}
+              at={at}
+              spoken={spoken}
+              actions={actions}
+            />
+          </RetryTurn>
+        </AgentName>
       )}
       <div className="dock">
         <BackgroundTasks
@@ -189,14 +204,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         {status && (
           <Queue id={id} status={status} change={(change) => showingRefusal(talk.changeQueue(change))} />
         )}
-        <Requests
-          id={id}
-          requests={status?.requests ?? []}
-          answer={(request, answer) => showingRefusal(talk.answer(request.request_id, answer))}
-          decide={(request, decision, more) =>
-            showingRefusal(talk.decide(request.request_id, decision, more))
-          }
-        />
+        <Requests id={id} requests={status?.requests ?? []} answer={talk.answer} decide={talk.decide} />
         <Composer
           key={id}
           id={id}
@@ -209,7 +217,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
             return sendStoring(client, id, content, steer);
           }}
           stop={() => void stop()}
-          isStopping={stopping !== undefined && stopping === status?.turn_id}
+          isStopping={isStopping}
           showNotice={showNotice}
           showRefusal={showRefusal}
         />

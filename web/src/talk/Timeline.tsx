@@ -5,11 +5,14 @@ import { VList, type VListHandle } from "virtua";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
+import { useKeys } from "../app/shortcuts";
 import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
 import type { TextHit } from "./findText";
+import { LoadingRows } from "./LoadingRows";
 import type { MessageActions } from "./MessageActions";
 import { OneRow } from "./OneRow";
+import { useIsPrinting } from "./printing";
 import {
   newestPlan,
   type Row,
@@ -23,6 +26,7 @@ import {
 import { SearchHit, useSearchedEntry } from "./searchHit";
 import { useStickToEnd } from "./stickToEnd";
 import { rangesIn } from "./textMarks";
+import { isThinking } from "./thinking";
 import { textOf, UnconfirmedMessage, unconfirmedIn } from "./UnconfirmedMessages";
 
 /** Pixels from the top at which older messages are loaded. */
@@ -36,6 +40,8 @@ const BEYOND = 1200;
 const RETRY = 1000;
 /** Pixels from the top that the bar of the search covers. */
 const BELOW_BAR = 64;
+/** Pixels by which a row may begin above the visible area and count as the first. */
+const SLACK = 8;
 /** Milliseconds until the list has measured its rows. */
 const SETTLED = 250;
 
@@ -81,8 +87,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
   const tryAgain = useRef<() => void>(undefined);
   const older = useCallback(() => {
     if (first === 1) return;
-    // At the very beginning there may be no next scroll that tries again.
-    void loadOlder().catch(() => setTimeout(() => tryAgain.current?.(), RETRY));
+    void loadOlder().catch(() => {}); // asked again below
   }, [loadOlder, first]);
   useEffect(() => {
     tryAgain.current = () => {
@@ -92,11 +97,16 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
       tryAgain.current = undefined;
     };
   }, [older]);
-  // A person may have reached the beginning again while older messages were loading.
+  // A person may have reached the beginning again while older messages were loading, or loading them
+  // may have failed. At the very beginning there is no next scroll that would ask for them.
   useEffect(() => {
     if (first === 1) return;
-    const timer = setTimeout(() => tryAgain.current?.(), SETTLED);
-    return () => clearTimeout(timer);
+    const soon = setTimeout(() => tryAgain.current?.(), SETTLED);
+    const later = setInterval(() => tryAgain.current?.(), RETRY);
+    return () => {
+      clearTimeout(soon);
+      clearInterval(later);
+    };
   }, [first]);
 
   const scrolled = (to: number) => {
@@ -176,6 +186,20 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
     ],
     [rows, pending.length],
   );
+  // Goes through the messages of the person.
+  const walk = (by: -1 | 1) => {
+    const handle = list.current;
+    if (!handle) return;
+    const at = handle.findItemIndex(handle.scrollOffset + SLACK);
+    const own = rows.flatMap((row, index) => (row.kind === "said" ? [index] : []));
+    const next = by < 0 ? own.findLast((each) => each < at) : own.find((each) => each > at);
+    if (next === undefined) return by < 0 ? older() : stick();
+    stayHere();
+    handle.scrollToIndex(next, { align: "start" });
+  };
+  useKeys({ "[": () => walk(-1), "]": () => walk(1) });
+  const isPrinting = useIsPrinting();
+  const thinks = isThinking(view) && connection === "connected";
   return (
     <section ref={section} className="timeline" aria-label={words.messages}>
       {first > 1 && (
@@ -183,11 +207,13 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
           {words.loadingOlder}
         </p>
       )}
+      {!rows.length && !pending.length && connection !== "connected" && <LoadingRows />}
       <Around plan={plan} behind={behind} ends={ends} sought={position ?? sought}>
         <VList
           ref={list}
           className="scroller"
           data={items}
+          {...(isPrinting ? { keepMounted: [...items.keys()] } : {})}
           shift={isOlder}
           bufferSize={BEYOND}
           onScroll={scrolled}
@@ -197,7 +223,12 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
           aria-label={words.messages}
         >
           {(item, index) => {
-            if (item === "end") return <div key="end" className="end" />;
+            if (item === "end")
+              return (
+                <div key="end" className="end">
+                  {thinks && <Dots />}
+                </div>
+              );
             if (item === "pending") {
               const each = pending[index - rows.length];
               return (
@@ -234,6 +265,17 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
         </button>
       )}
     </section>
+  );
+}
+
+/** Shows that the agent works while nothing grows. Screen readers hear it from the announcer, once. */
+function Dots() {
+  return (
+    <p className="working" aria-hidden="true">
+      <i />
+      <i />
+      <i />
+    </p>
   );
 }
 

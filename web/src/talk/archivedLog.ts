@@ -5,9 +5,11 @@ import { useEffect, useMemo, useState } from "react";
 import { useNotices } from "../app/Notices";
 import { OPTIONS } from "./connectionOptions";
 
-/** The answer to `GET /api/conversations/{id}/messages`. */
+/** The answer to `GET /api/conversations/{id}/messages`, or to `GET /api/shared/messages`. */
 interface Page {
   messages: { message_sequence: number | null; event: unknown }[];
+  /** The first entry of the page, if the page does not have all of its entries. */
+  first?: number;
 }
 
 export interface Log {
@@ -16,7 +18,8 @@ export interface Log {
   loadOlder: () => Promise<boolean>;
 }
 
-export function useLog(id: string): Log {
+/** `of` is the path of what has the messages. */
+export function useLog(of: string): Log {
   const client = useTurnwire();
   const { showRefusal } = useNotices();
   const [view, setView] = useState<View>();
@@ -27,16 +30,16 @@ export function useLog(id: string): Log {
     const load = async () => {
       if (isRead && reducer.first <= 1) return false;
       const before = isRead ? `&before=${reducer.first}` : "";
-      const path = `/api/conversations/${encodeURIComponent(id)}/messages?limit=${OPTIONS.tail}${before}`;
-      const { messages } = await client.request<Page>("GET", path);
-      const first = messages.find((each) => each.message_sequence)?.message_sequence ?? 1;
+      const page = await client.request<Page>("GET", `${of}/messages?limit=${OPTIONS.tail}${before}`);
+      const { messages } = page;
+      const first = page.first ?? messages.find((each) => each.message_sequence)?.message_sequence ?? 1;
       reducer.prepend(
         first,
         messages.map((each) => readFrame(each.event)),
       );
       isRead = true;
       setView(reducer.view());
-      return messages.length > 0;
+      return messages.length > 0 || first > 1;
     };
     return () => {
       loading ??= load().finally(() => {
@@ -44,7 +47,7 @@ export function useLog(id: string): Log {
       });
       return loading;
     };
-  }, [client, id]);
+  }, [client, of]);
   useEffect(() => {
     loadOlder().catch(showRefusal);
   }, [loadOlder, showRefusal]);

@@ -3,10 +3,10 @@
 import type { MessageView, SentContent } from "@turnwire/client";
 import type { useTurnwire } from "@turnwire/client/react";
 import { loadBlob } from "../app/files";
-import { pictureOf, upload } from "../composer/imageUploads";
-import { picturesIn } from "../tools/toolValues";
+import { upload } from "../composer/uploads";
+import { picturesIn, textIn } from "../tools/toolValues";
 
-/** Returns the content of a message, for another conversation: its pictures are uploaded again. */
+/** Returns the content of a message, for another conversation: its pictures and files are uploaded again. */
 export async function contentFor(
   client: ReturnType<typeof useTurnwire>,
   conversation: string,
@@ -17,11 +17,16 @@ export async function contentFor(
     if (block.type === "text") parts.push({ type: "text", text: block.text });
     if (block.type !== "block") continue;
     const data = block.block as { blob?: unknown };
-    for (const { blobId } of picturesIn({ ...data, blob: block.blob ?? data.blob })) {
-      if (blobId === undefined) continue;
-      const file = await loadBlob(blobId);
-      parts.push(pictureOf(await upload(client, conversation, file)));
-    }
+    const again = async (blobId: string) => ({
+      blob_id: await upload(client, conversation, await loadBlob(blobId), textIn(data, "mime_type")),
+    });
+    const stored = block.blob ?? data.blob;
+    for (const { blobId } of picturesIn({ ...data, blob: stored }))
+      if (blobId !== undefined) parts.push({ type: "image", blob: await again(blobId) });
+    const path = textIn(data, "type") === "file_ref" ? textIn(data, "path") : undefined;
+    const file = path === undefined ? undefined : textIn(stored, "blob_id");
+    if (path !== undefined)
+      parts.push({ type: "file_ref", path, ...(file !== undefined && { blob: await again(file) }) });
   }
   const [only] = parts;
   return parts.length === 1 && only?.type === "text" ? only.text : parts;

@@ -3,6 +3,7 @@
 import type { BlockView, MessageView, TextView, TurnView, View } from "@turnwire/client";
 import { kindOf } from "../tools/toolKinds";
 import { isObject, textIn } from "../tools/toolValues";
+import { onePlanPerTurn } from "./onePlan";
 
 export type Row =
   | { kind: "said"; key: string; message: MessageView }
@@ -14,8 +15,12 @@ export type Row =
       isFirst: boolean;
       /** The agent that speaks from here on, if several agents spoke in the conversation. */
       speaker?: string | undefined;
+      /** Set at the beginning of an answer: the agent that gives it, or "" for that of the conversation. */
+      mark?: string | undefined;
       /** Milliseconds since the entry before it, if the log has the times. */
       took?: number | undefined;
+      /** The versions of a plan before `block`, the oldest first. */
+      earlier?: readonly BlockView[];
     }
   | { kind: "event"; key: string; message: MessageView; block: BlockView & { type: "event" } }
   | {
@@ -50,20 +55,24 @@ function rowsOfMessage(
   message: MessageView,
   before: MessageView | undefined,
   speaker: string | undefined,
+  mark: string | undefined,
 ): Row[] {
   let rows = cachedRows.get(message);
-  if (rows === undefined || speakerIn(rows) !== speaker) {
-    rows = makeRows(message, before, speaker);
+  const [cached] = rows ?? [];
+  const isSame = cached?.kind !== "block" || (cached.speaker === speaker && cached.mark === mark);
+  if (rows === undefined || !isSame) {
+    rows = makeRows(message, before, speaker, mark);
     cachedRows.set(message, rows);
   }
   return rows;
 }
 
-function speakerIn([first]: readonly Row[]): string | undefined {
-  return first?.kind === "block" ? first.speaker : undefined;
-}
-
-function makeRows(message: MessageView, before: MessageView | undefined, speaker: string | undefined): Row[] {
+function makeRows(
+  message: MessageView,
+  before: MessageView | undefined,
+  speaker: string | undefined,
+  mark: string | undefined,
+): Row[] {
   const { id, role, blocks } = message;
   const whose = message.parent_tool_use_id ? `${message.parent_tool_use_id}/` : "";
   if (role === "user") return [{ kind: "said", key: whose + id, message }];
@@ -73,9 +82,7 @@ function makeRows(message: MessageView, before: MessageView | undefined, speaker
       return WITHOUT_ROW.has(block.subtype ?? "") ? [] : [{ kind: "event", key, message, block }];
     const isFirst = at === 0;
     const took = isFirst ? between(before, message) : undefined;
-    return [
-      { kind: "block", key, message, block, isFirst, took, ...(isFirst && speaker ? { speaker } : {}) },
-    ];
+    return [{ kind: "block", key, message, block, isFirst, took, ...(isFirst ? { speaker, mark } : {}) }];
   });
 }
 
@@ -158,13 +165,17 @@ export function rowsOf(view: Pick<View, "messages" | "turns">, hasBeginning = fa
   let before: MessageView | undefined;
   let agent = firstAgent(view.messages);
   let shown: string | undefined;
+  let isAnswer = false;
   // The beginning has its day above it, unless that is today.
   let day = hasBeginning ? new Date().toDateString() : undefined;
   for (const message of view.messages) {
     closeBefore(message.sequence ?? Number.POSITIVE_INFINITY);
     agent = handoverIn(message)?.agent ?? agent;
     const speaks = message.role === "assistant" && agent !== shown;
-    const own = rowsOfMessage(message, before, speaks ? agent : undefined);
+    const begins = message.role === "assistant" && !isAnswer;
+    const mark = begins ? (agent ?? "") : undefined;
+    const own = rowsOfMessage(message, before, speaks ? agent : undefined, mark);
+    if (own.length && message.role !== "system") isAnswer = message.role === "assistant";
     const today = dayIn(message);
     if (own.length && today !== undefined) {
       if (day !== undefined && day !== today) rows.push(rowOfDay(message));
@@ -175,7 +186,7 @@ export function rowsOf(view: Pick<View, "messages" | "turns">, hasBeginning = fa
     before = message;
   }
   closeBefore(Number.POSITIVE_INFINITY);
-  return withoutRepeats(rows, view.turns);
+  return onePlanPerTurn(withoutRepeats(rows, view.turns));
 }
 
 /**
@@ -293,6 +304,7 @@ function shows(row: Row, { number, ids }: Entry): boolean {
   if (row.kind === "turn" || row.kind === "day") return false;
   if (row.kind !== "block") return row.message.sequence === number;
   const { block } = row;
+  if (row.earlier?.some(({ id }) => ids.includes(id))) return true;
   return ids.includes(block.id) || (block.type === "tool" && ids.includes(block.request?.request_id ?? ""));
 }
 

@@ -1,12 +1,16 @@
 // Blocks of agents outside of tool calls. Unknown blocks are shown as raw data.
 
-import type { OtherView } from "@turnwire/client";
+import type { BlockView, OtherView } from "@turnwire/client";
 import { memo } from "react";
+import { blobPath, saveFile } from "../app/files";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { lookUp } from "../app/lookup";
+import { useNotices } from "../app/Notices";
 import { VisibleText } from "../markdown/VisibleText";
+import { byteCount } from "../words/numbers";
 import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
+import { EarlierPlans } from "./EarlierPlans";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
 import { ICONS, type Kind } from "./toolKinds";
@@ -20,7 +24,13 @@ const KINDS: Record<string, Kind> = {
   todo_list: "todo",
 };
 
-export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) {
+interface Props {
+  view: OtherView;
+  /** The versions of a plan before this one. */
+  earlier?: readonly BlockView[] | undefined;
+}
+
+export const OtherCard = memo(function OtherCard({ view, earlier }: Props) {
   const words = useWords();
   const { block } = view;
   const type = textIn(block, "type") ?? "";
@@ -30,6 +40,7 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
         pictures={picturesIn({ ...(block as object), blob: view.blob ?? (block as { blob?: unknown }).blob })}
       />
     );
+  if (type === "file_ref") return <FileCard block={block} blob={view.blob} />;
   if (type === "error") {
     return (
       <div className="card failure" role="note">
@@ -47,7 +58,7 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
   return (
     <details className={`card tool ${kind}`} open={kind !== "raw"}>
       <summary>
-        <Icon name={type === "file_ref" ? "file" : ICONS[kind]} />
+        <Icon name={ICONS[kind]} />
         <span className="name">
           <VisibleText text={name} />
         </span>
@@ -60,6 +71,7 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
       </summary>
       <div className="body">
         <Inside block={block} kind={kind} />
+        <EarlierPlans blocks={earlier} />
       </div>
     </details>
   );
@@ -81,4 +93,35 @@ function Inside({ block, kind }: { block: unknown; kind: Kind }) {
     default:
       return <Raw value={block} />;
   }
+}
+
+/** A file of a message, with a button to save it if the server has its content. */
+function FileCard({ block, blob }: { block: unknown; blob: unknown }) {
+  const words = useWords();
+  const { showingRefusal } = useNotices();
+  const path = textIn(block, "path") ?? words.file;
+  const name = path.split(/[/\\]/).pop() || path;
+  const size = numberIn(block, "size");
+  const blobId = textIn(blob ?? (block as { blob?: unknown }).blob, "blob_id");
+  const label = (
+    <>
+      <Icon name="file" />
+      <span className="name">
+        <VisibleText text={name} />
+      </span>
+      {size !== undefined && <small className="muted">{byteCount(size)}</small>}
+    </>
+  );
+  if (blobId === undefined) return <p className="card file">{label}</p>;
+  return (
+    <button
+      type="button"
+      className="card file"
+      title={words.download(name)}
+      onClick={() => void showingRefusal(saveFile(blobPath(blobId), name))}
+    >
+      {label}
+      <Icon name="download" />
+    </button>
+  );
 }

@@ -1,6 +1,6 @@
 // The card of a tool call: its input, its request, its output and its result.
 
-import type { MessageView, ToolView } from "@turnwire/client";
+import type { BlockView, MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { Icon } from "../app/Icon";
@@ -12,8 +12,10 @@ import { partsOf } from "../requests/requestParts";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
 import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
+import { EarlierPlans } from "./EarlierPlans";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
+import { todosOf } from "./plans";
 import { ICONS, type Kind, kindOf, toolTitle } from "./toolKinds";
 import {
   formatted,
@@ -23,9 +25,7 @@ import {
   outputText,
   picturesIn,
   rawOutput,
-  type Todo,
   textIn,
-  todosIn,
 } from "./toolValues";
 
 /** Kinds of cards that are open by default. */
@@ -51,15 +51,20 @@ interface NestedProps {
 interface Props extends NestedProps {
   /** Whether it contains a search result. */
   isSearchHit: boolean;
+  /** The versions of a plan before this one. */
+  earlier?: readonly BlockView[] | undefined;
 }
 
-export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit }: Props) {
+export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit, earlier }: Props) {
   const words = useWords();
   const kind = kindOf(tool.tool_name, tool.tool_type);
   const [isOpen, setOpen] = useState<boolean>();
   const newest = useContext(NewestPlan);
   const isOld = kind === "todo" && newest !== undefined && newest !== tool.id;
-  const open = isOpen ?? (isSearchHit || (OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
+  // What a permission is asked for is shown by the request itself, below the timeline.
+  const isAskedBelow = tool.request?.kind === "permission" && !tool.request.outcome;
+  const opens = OPEN.has(kind) && !isOld && !isAskedBelow;
+  const open = isOpen ?? (isSearchHit || opens || tool.result?.is_error === true);
   const { name, about } = titleOf(tool, kind, words);
   return (
     <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
@@ -74,14 +79,19 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit }: Pr
           <VisibleText text={name} />
         </span>
         <span className="about">
-          {/* The command is shown below, so not here. */}
-          <VisibleText text={open && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)} />
+          {/* The command is shown below, in the card or in the request, so not here. */}
+          <VisibleText
+            text={
+              (open || isAskedBelow) && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)
+            }
+          />
         </span>
         <State tool={tool} kind={kind} />
       </summary>
       {open && (
         <div className="body">
           <Body tool={tool} kind={kind} />
+          <EarlierPlans blocks={earlier} />
           <Nested tool={tool} nested={nested} />
           <Ending tool={tool} kind={kind} />
         </div>
@@ -239,10 +249,6 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
     default:
       return <Raw value={input} />;
   }
-}
-
-function todosOf(input: unknown): Todo[] {
-  return todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
 }
 
 /** A question, its options and its answer. */

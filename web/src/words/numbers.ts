@@ -16,6 +16,13 @@ export function count(number: number): string {
   return `${(number / 1_000_000).toFixed(1)}M`;
 }
 
+/** Returns a number of bytes, in units of 1,000. */
+export function byteCount(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 999_500) return `${(bytes / 1000).toFixed(bytes < 9950 ? 1 : 0)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 export function money(dollars: number): string {
   return dollars ? `$${dollars < 0.1 ? dollars.toFixed(4) : dollars.toFixed(2)}` : "$0";
 }

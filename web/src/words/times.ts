@@ -23,6 +23,11 @@ export function wholeTime(at: string, words: Words): string {
   return formatted(at, words, { dateStyle: "full", timeStyle: "medium" });
 }
 
+/** Returns the date. */
+export function wholeDate(at: string, words: Words): string {
+  return formatted(at, words, { dateStyle: "long" });
+}
+
 /** Returns the day: today, yesterday, or its date. */
 export function dayOf(at: string, words: Words, now = new Date()): string {
   const day = new Date(at).toDateString();

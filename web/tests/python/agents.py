@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+from collections.abc import AsyncGenerator
+
+from turnwire import AgentTurn, Ask, agent
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.content import LoadedFile
 from turnwire.ports import AgentCapabilities
 
-__all__ = ["Bold"]
+__all__ = ["Bold", "reader"]
 
 
 class Bold(DemoAgent):
@@ -19,3 +24,14 @@ class Bold(DemoAgent):
         controls=DemoAgent.capabilities.controls,
         forks=True,
     )
+
+
+@agent("reader", images=True, files=["application/pdf", "application/zip"])
+async def reader(turn: AgentTurn) -> AsyncGenerator[str | Ask, str]:
+    """Says which files it was given."""
+    if turn.text == "ask me":
+        yield Ask("Shall I read?", ["Yes", "No"])
+    for part in turn.content:
+        if isinstance(part, LoadedFile) and part.data is not None:
+            yield f"I have read {part.path}: {len(b64decode(part.data))} bytes. "
+    yield "That is all."

@@ -1,4 +1,4 @@
-"""Serves Turnwire in another application, below /team/chat: mounted.py DIR
+"""Serves Turnwire in another application, below /team/chat: mounted.py DIR PORT
 
 With SIGN_IN=1 in the environment the application knows its users by a header.
 """
@@ -32,15 +32,18 @@ async def main() -> None:
     settings = Settings(
         data_dir=sys.argv[1],
         protocol_v2=True,
+        sharing=True,
         made_agents={"demo": DemoAgent(delay=0.002)},
         login_url="/login" if os.environ.get("SIGN_IN") else "",
+        logout_url="/logout" if os.environ.get("SIGN_IN") else "",
         authenticate=user_of if os.environ.get("SIGN_IN") else None,
     )
     chat = create_app(settings)
     app = FastAPI(lifespan=chat.lifespan)
     app.mount(PATH, chat)
     app.get("/login")(lambda: PlainTextResponse("Sign in here"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    app.get("/logout")(lambda: PlainTextResponse("Signed out there"))
+    with socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}"
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="websockets-sansio"))
         serving = asyncio.create_task(server.serve([listener]))

@@ -1,4 +1,4 @@
-"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes | tasks | content."""
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes | tasks | content | diagrams."""
 
 from __future__ import annotations
 
@@ -105,6 +105,8 @@ async def main() -> None:
             await seed_classes(store)
         elif kind == "tasks":
             await seed_tasks(store)
+        elif kind == "diagrams":
+            await seed_diagrams(store)
         elif kind == "content":
             await seed_content(store)
         else:
@@ -256,6 +258,47 @@ async def seed_content(store: SqliteStore) -> None:
     log.end()
     await log.write()
     await store.release(log.talk.claim)
+
+
+ELSEWHERE = "https://elsewhere.example"
+BREAK = "window.broken=1"
+# Each is the only message of the conversation `diagram-NAME`.
+DIAGRAMS = {
+    "flow": "graph TD; A[Start]-->B{Is it so?}; B-->|yes|C[Go on]; B-->|no|D[Stop]",
+    "sequence": "sequenceDiagram\n  accTitle: Greeting\n  Ann->>Bob: Hello\n  Bob-->>Ann: Hi",
+    "wide": "graph LR; " + "; ".join(f"N{n}[Number {n}]-->N{n + 1}" for n in range(30)),
+    "below": "graph TD; A-->B",
+    "unreadable": "graph TD; A[[[-->",
+    "long": "graph TD\n" + "\n".join(f"  A{n}[some words]-->B{n}" for n in range(3_400)),
+    "script": f"graph TD; A[\"<script>{BREAK}</script><img src=x onerror='{BREAK}'>\"]-->B",
+    "link": f'graph TD; A-->B; click A "javascript:{BREAK}"; click B href "{ELSEWHERE}/click"',
+    "call": "graph TD; A-->B; click A call alert(1); click B alert",
+    "loose": '%%{init: {"securityLevel":"loose","htmlLabels":true,"maxTextSize":9}}%%\n'
+    f"graph TD; A[\"<img src='{ELSEWHERE}/a.png' onerror='{BREAK}'>\"]-->B; "
+    f'click B href "javascript:{BREAK}"',
+    "beacon": '%%{init: {"themeCSS":"* { background: url('
+    + f"{ELSEWHERE}/css.png); }} @import '{ELSEWHERE}/x.css';\"}}}}%%\n"
+    f"graph TD; A-->B; style A fill:url({ELSEWHERE}/fill.svg#a),background:url({ELSEWHERE}/b.png)\n"
+    f"classDef c fill:url({ELSEWHERE}/c.svg); class B c",
+    "picture": f'graph TD; A@{{ img: "{ELSEWHERE}/shape.png", label: "x" }}-->B',
+    "endless": "gantt\n  dateFormat YYYY-MM-DD\n  excludes monday,tuesday,wednesday,thursday,friday,"
+    "saturday,sunday\n  section A\n  One :a, 2026-01-01, 30d",
+    "slow": "graph TD\n" + "\n".join(f"  N{a}-->N{b}" for a in range(32) for b in range(a + 1, 32)),
+}
+
+
+async def seed_diagrams(store: SqliteStore) -> None:
+    for name, source in DIAGRAMS.items():
+        log = Log(await begin(store, f"diagram-{name}", f"Diagram: {name}"))
+        log.turn = 1
+        log.add("user", TextPart(TextPayload("Draw it.")))
+        text = f"```mermaid\n{source}\n```\n"
+        if name == "below":
+            text += "\n\n".join(f"Line {number}." for number in range(200)) + "\n\nThe end."
+        log.add("assistant", TextPart(TextPayload(text)), message="a")
+        log.end()
+        await log.write()
+        await store.release(log.talk.claim)
 
 
 asyncio.run(main())

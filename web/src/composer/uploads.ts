@@ -1,4 +1,4 @@
-// Images of the next message. They are uploaded before the message is sent.
+// Pictures and files of the next message. They are uploaded before the message is sent.
 import type { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 
@@ -7,7 +7,8 @@ type Client = ReturnType<typeof useTurnwire>;
 export interface Attached {
   key: number;
   name: string;
-  preview: string;
+  /** The address of a picture; files have none. */
+  preview?: string | undefined;
   file: File;
   /** Whether it is being uploaded. */
   isLoading: boolean;
@@ -17,11 +18,7 @@ export interface Attached {
 let keys = 0;
 
 /** Without a conversation, the files stay here until there is one. */
-export function useImageUploads(
-  client: Client,
-  id: string | undefined,
-  showNotice: (problem: string) => void,
-) {
+export function useUploads(client: Client, id: string | undefined, showNotice: (problem: string) => void) {
   const [all, setAll] = useState<Attached[]>([]);
   const latest = useRef(all);
   latest.current = all;
@@ -38,7 +35,7 @@ export function useImageUploads(
     for (const file of files) {
       keys += 1;
       const key = keys;
-      const preview = URL.createObjectURL(file);
+      const preview = isPicture(file) ? URL.createObjectURL(file) : undefined;
       setAll((now) => [...now, { key, name: file.name, preview, file, isLoading: id !== undefined }]);
       if (id === undefined) continue;
       upload(client, id, file).then(
@@ -54,30 +51,45 @@ export function useImageUploads(
     }
   };
 
-  /** Takes all images for a message. Returns a function that puts them back after a refusal. */
+  /** Takes them all for a message. Returns a function that puts them back after a refusal. */
   const take = () => {
     setAll([]);
     return { done: () => forget(all), putBack: () => setAll((now) => [...all, ...now]) };
   };
 
   /** Uploads them to a conversation that was just created. */
-  const bringTo = (begun: string) => Promise.all(all.map((each) => upload(client, begun, each.file)));
+  const bringTo = (begun: string) =>
+    Promise.all(
+      all.map(async (each) => contentOf({ ...each, blobId: await upload(client, begun, each.file) })),
+    );
   return { all, add, remove, take, bringTo, isBusy: all.some((each) => each.isLoading) };
 }
 
-/** Returns an uploaded image as content of a message. */
-export function pictureOf(blobId: string) {
-  return { type: "image" as const, blob: { blob_id: blobId } };
+export function isPicture(file: File): boolean {
+  return file.type.startsWith("image/");
+}
+
+/** The type under which a file is stored; browsers do not know every ending. */
+export function typeOf(file: Blob): string {
+  return file.type.split(";")[0] || "application/octet-stream";
+}
+
+/** Returns an uploaded picture or file as content of a message. */
+export function contentOf({ file, name, blobId = "" }: Attached) {
+  const blob = { blob_id: blobId };
+  return isPicture(file)
+    ? { type: "image" as const, blob }
+    : { type: "file_ref" as const, path: name, mime_type: typeOf(file), size: file.size, blob };
 }
 
 function forget(gone: Attached[]): void {
-  for (const each of gone) URL.revokeObjectURL(each.preview);
+  for (const { preview } of gone) if (preview) URL.revokeObjectURL(preview);
 }
 
 /** Uploads a file for a message of this conversation. Returns the id of its blob. */
-export async function upload(client: Client, id: string, file: Blob): Promise<string> {
+export async function upload(client: Client, id: string, file: Blob, type = typeOf(file)): Promise<string> {
   const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
-  const headers = { ...client.http.headers, "Content-Type": file.type };
+  const headers = { ...client.http.headers, "Content-Type": type };
   const answer = await fetch(path, { method: "POST", body: file, headers });
   const told = (await answer.json()) as { blob_id?: string; error?: { message: string } };
   if (!told.blob_id) throw new Error(told.error?.message ?? String(answer.status));

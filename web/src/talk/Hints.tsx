@@ -1,0 +1,20 @@
+import { useWords } from "../app/language";
+
+const KEYS = ["/", "@", "ArrowUp", "Ctrl+K", "?"] as const;
+
+/** What can be typed: for a person who sees the page for the first time. */
+export function Hints() {
+  const words = useWords();
+  return (
+    <ul className="hints">
+      {KEYS.map((key) => (
+        <li key={key}>
+          {key.split("+").map((each) => (
+            <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
+          ))}{" "}
+          {key === "?" ? words.keyboard : words.keys[key]}
+        </li>
+      ))}
+    </ul>
+  );
+}
