@@ -40,7 +40,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run claude web images bench-web test test-all test-quick test-engine-postgres test-server-postgres test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
+.PHONY: help run claude web gallery images bench-web test test-all test-quick test-engine-postgres test-server-postgres test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
 	schema docs docs-site requirements release clean
 
 help: ## list the targets
@@ -109,6 +109,9 @@ web: ## build the page into src/turnwire/web
 
 images: .venv/base.stamp ## take the pictures in docs/images
 	@$(call with-node,pictures,npm run --silent pictures,web)
+
+gallery: ## show all states of the page and of the components, without a server
+	@$(call with-node,gallery,npm run gallery,web)
 
 bench-web: .venv/base.stamp ## measure the page in a real browser
 	@$(call with-node,measurements of the page,npm run --silent bench,web)

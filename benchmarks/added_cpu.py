@@ -38,7 +38,10 @@ def _spent(name: str, models: Collection[int]) -> Spent:
     for process in descendants_of(os.getpid(), running()):
         if process.pid not in models and not process.dead:
             # Reads the CPU clock of another process; /proc only has hundredths of a second.
-            seconds = time.clock_gettime((~process.pid << 3) | 2)
+            try:
+                seconds = time.clock_gettime((~process.pid << 3) | 2)
+            except OSError:  # it has ended since the list was made
+                continue
             if process.name == name:
                 program += seconds
             else:

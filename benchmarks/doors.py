@@ -1,7 +1,7 @@
 """Measures the processor time of a delta on each way into the server, compared with protocol v2.
 
-- `doors`: one client, and 50 clients of the same conversation: v2, plain events, the AI SDK, AG-UI,
-  RPC, and its profile for older front ends.
+- `doors`: one client, and 50 clients of the same conversation: v2, plain events, the AI SDK and
+  its socket, AG-UI, RPC, and its profile for older front ends.
 
 The server runs in this process; the agent and the clients run in their own. The ways take turns, so
 that other load affects all of them.
@@ -136,6 +136,12 @@ DOORS = (
     Door("v2", "/ws/conversations/{}?protocol=v2", ""),
     Door("plain events", "/api/conversations/{}/turns?key=TURN", ""),
     Door("AI SDK", "/api/chat/{}/stream?x=", ""),
+    Door(
+        "AI SDK socket",
+        "/ws/chat?x=",
+        "",
+        '{"type":"resume","requestId":"1","id":"CONVERSATION"}',
+    ),
     Door("AG-UI", "/agui/threads/{}/stream?x=", ""),
     Door(
         "RPC",

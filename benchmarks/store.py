@@ -33,8 +33,8 @@ from turnwire.core.message_codec import encode
 from turnwire.dialects.v2.frames import MessageReplay, SessionState
 from turnwire.engine import Engine
 from turnwire.ports import Claim, Commit, NewConversation
+from turnwire.redaction.redact import RAW_LIMIT
 from turnwire.stores.entry_row import message_type, metadata_json
-from turnwire.stores.redact import RAW_LIMIT
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.connection import connect
 from turnwire.stores.words import indexed, text_of

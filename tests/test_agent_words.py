@@ -62,6 +62,8 @@ ELSEWHERE = {
     "dialects/rpc/messages.py": {"compact_boundary", "compact_metadata"},
     # The log says so that background work ended with its agent, and front ends know it by this name.
     "core/conversation/turns.py": {"task_notification"},
+    # All agents offer their rules in this form.
+    "core/conversation/rules.py": {"toolName"},
     # Calls in older logs do not say that they are questions: there the tool's name does.
     "core/question_names.py": {"AskUserQuestion"},
 }

@@ -66,6 +66,20 @@ def test_a_settings_file_given_by_name_must_exist(tmp_path: Path) -> None:
         read_settings(environ={"TURNWIRE_PORT": "many"})
 
 
+def test_agents_may_be_tables_with_their_options(tmp_path: Path) -> None:
+    file = tmp_path / "turnwire.toml"
+    file.write_text('[agents.demo]\n[agents.mine]\ncommand = ["mine", "--acp"]\n')
+    settings, _ = read_settings(environ={}, file=file)
+    assert settings.agents == ["demo", "mine"]
+    assert settings.agent_options == {"mine": {"command": ["mine", "--acp"]}}
+    file.write_text("[agents]\ndemo = 1\n")
+    with pytest.raises(BadSetting, match=r"as a table, \[agents\.demo\], or the names"):
+        read_settings(environ={}, file=file)
+    file.write_text("[agents.demo]\ndelay = 1\n[agent_options.demo]\ndelay = 2\n")
+    with pytest.raises(BadSetting, match="Keep one of them"):
+        read_settings(environ={}, file=file)
+
+
 def test_agent_options_are_a_table_or_json(tmp_path: Path) -> None:
     file = tmp_path / "turnwire.toml"
     file.write_text(
@@ -108,6 +122,7 @@ def test_agent_options_are_a_table_or_json(tmp_path: Path) -> None:
         ("public_url", "https://chat.example/api/x", "addresses of its own below /api"),
         ("login_url", "login", "neither a URL nor a path"),
         ("login_url", "javascript:alert(1)", "neither a URL nor a path"),
+        ("logout_url", "logout", "neither a URL nor a path"),
         ("login_url", "//other.example", "neither a URL nor a path"),
         ("login_url", "/\\other.example", "neither a URL nor a path"),
         ("roots", ["/nonexist"], "there is no directory '/nonexist'"),

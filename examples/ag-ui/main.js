@@ -27,6 +27,7 @@ const make = (kind, text, more = {}) => Object.assign(document.createElement(kin
 let isRunning = false;
 let said = "";
 let requests = [];
+const answers = {}; // to the questions of forms, by the id of the request
 
 /** Runs until the run has ended. After a broken connection it asks again: the server takes everything once. */
 async function follow(run) {
@@ -95,7 +96,7 @@ function message({ role, content, toolCalls, subagentRunId }, results) {
   return drawn;
 }
 
-/** Draws a permission as two buttons, and a question as its options. */
+/** Draws a permission as two buttons, and each question as its options. */
 function request({ id, reason, message, metadata }) {
   const asked = metadata.turnwire;
   const drawn = make("p", `${message} `);
@@ -106,10 +107,16 @@ function request({ id, reason, message, metadata }) {
     choose("Deny", { approved: false });
     return drawn;
   }
-  const [first, ...others] = asked.questions;
-  for (const { label } of first.options ?? []) choose(label, label);
-  const own = () => prompt([first, ...others].map((each) => each.question).join("\n"));
-  drawn.append(make("button", "Answer", { onclick: () => resume(id, own() ?? "") }));
+  const chosen = (answers[id] ??= {}); // of a form: it is sent when each question has an answer
+  const pick = (name, words) => (asked.questions[1] ? draw((chosen[name] = words)) : resume(id, words));
+  for (const { id: name, question, options = [] } of asked.questions) {
+    const field = make("fieldset", `${question} ${chosen[name] ?? ""}`);
+    for (const { label } of options) field.append(make("button", label, { onclick: () => pick(name, label) }));
+    field.append(make("button", "Other", { onclick: () => pick(name, prompt(question) ?? "never mind") }));
+    drawn.append(field);
+  }
+  const isWhole = asked.questions.every(({ id: name }) => name in chosen);
+  if (isWhole) drawn.append(make("button", "Answer", { onclick: () => resume(id, chosen) }));
   return drawn;
 }
 

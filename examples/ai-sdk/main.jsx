@@ -126,19 +126,23 @@ function Tool({ part, decide }) {
 
 function Question({ part, answer }) {
   const { questions, state } = part.data;
-  const reply = (name, words) => answer(part, questions[1] ? { [name]: words } : words);
+  const [chosen, setChosen] = useState({}); // of a form: it is sent when each question has an answer
   if (state !== "open") return <p>{`${questions[0].question} ${JSON.stringify(part.data.answer ?? state)}`}</p>;
-  return questions.map(({ id: name, question, options = [] }) => (
-    <fieldset key={question}>
-      <legend>{question}</legend>
+  const choose = (name, words) => (questions[1] ? setChosen({ ...chosen, [name]: words }) : answer(part, words));
+  const drawn = questions.map(({ id: name, question, options = [] }) => (
+    <fieldset key={name}>
+      <legend>{`${question} ${chosen[name] ?? ""}`}</legend>
       {options.map(({ label }) => (
-        <button key={label} onClick={() => reply(name, label)}>
+        <button key={label} onClick={() => choose(name, label)}>
           {label}
         </button>
       ))}
-      <button onClick={() => reply(name, prompt(question) ?? "never mind")}>Other</button>
+      <button onClick={() => choose(name, prompt(question) ?? "never mind")}>Other</button>
     </fieldset>
   ));
+  const send = () => answer(part, chosen);
+  const isWhole = questions.every(({ id: name }) => name in chosen);
+  return [...drawn, isWhole && <button key="send" onClick={send}>Answer</button>];
 }
 
 createRoot(document.getElementById("root")).render(<Chat />);

@@ -116,24 +116,28 @@ function Tool({ toolName, argsText, result, isError, approval, respondToApproval
 function Question({ data }) {
   const { setMessages, sendMessage } = useAISDKChat();
   const { questionId, questions, state } = data;
-  const reply = (name, words) => {
-    const answer = questions[1] ? { [name]: words } : words;
+  const [chosen, setChosen] = useState({}); // of a form: it is sent when each question has an answer
+  const reply = (answer) => {
     const put = (part) => (part.id === questionId ? { ...part, data: { ...data, answer } } : part);
     setMessages((all) => all.map((each) => ({ ...each, parts: each.parts.map(put) })));
     sendMessage();
   };
   if (state !== "open") return <p>{`${questions[0].question} ${JSON.stringify(data.answer ?? state)}`}</p>;
-  return questions.map(({ id: name, question, options = [] }) => (
-    <fieldset key={question}>
-      <legend>{question}</legend>
+  const choose = (name, words) => (questions[1] ? setChosen({ ...chosen, [name]: words }) : reply(words));
+  const drawn = questions.map(({ id: name, question, options = [] }) => (
+    <fieldset key={name}>
+      <legend>{`${question} ${chosen[name] ?? ""}`}</legend>
       {options.map(({ label }) => (
-        <button key={label} onClick={() => reply(name, label)}>
+        <button key={label} onClick={() => choose(name, label)}>
           {label}
         </button>
       ))}
-      <button onClick={() => reply(name, prompt(question) ?? "never mind")}>Other</button>
+      <button onClick={() => choose(name, prompt(question) ?? "never mind")}>Other</button>
     </fieldset>
   ));
+  const send = () => reply(chosen);
+  const isWhole = questions.every(({ id: name }) => name in chosen);
+  return [...drawn, isWhole && <button key="send" onClick={send}>Answer</button>];
 }
 
 const PARTS = { Text, Reasoning, tools: { Fallback: Tool }, data: { by_name: { question: Question } } };

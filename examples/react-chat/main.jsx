@@ -1,5 +1,6 @@
 import { Client } from "@turnwire/client";
 import { Conversation, TurnwireProvider, useConversations, useInbox } from "@turnwire/client/react";
+import "@turnwire/client/react.css";
 import { createRoot } from "react-dom/client";
 
 const client = new Client();

@@ -64,7 +64,7 @@ def test_abilities_are_said_in_plain_words(machine: Path, tell: Tell) -> None:
     assert "keeps_budget" not in able
     said = tell("agents").stdout
     assert "* demo" in said
-    assert "sees pictures, changes its model" in said
+    assert "sees pictures, reads files, changes its model" in said
     assert "npm install -g @google/gemini-cli" in said
     assert "3 agents ready" in said
 
@@ -125,7 +125,7 @@ class Shy:
 async def test_an_agent_that_cannot_describe_itself_is_listed_without_words() -> None:
     about = await facts_of(Shy())
     assert (about.description, about.version) == ("An agent.", None)
-    assert [ability.name for ability in about.abilities] == ["images"]
+    assert [ability.name for ability in about.abilities] == ["images", "told_in_forks"]
 
 
 class Slow(Shy):

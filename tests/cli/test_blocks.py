@@ -95,7 +95,7 @@ async def test_an_agent_that_takes_one_rule_is_given_the_one_that_the_person_cho
     person = Person("a3", "a2")
     assert await ask_permission(person, request) == Decision("allow", remember=rules[1:])
     assert person.hints[0] == (
-        "y: allow  n: deny  a: always (command_execution(git push) for this session)  "
+        "y: allow  n: deny  a: always (command_execution(git push) in this conversation)  "
         "a2: always (command_execution(git *) in all conversations on this machine)"
     )
     for words in ("a", "always", "a1", "a 1"):

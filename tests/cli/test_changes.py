@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.cli.conftest import Start, Tell, lines
@@ -111,6 +112,48 @@ def test_a_server_that_runs_makes_the_changes(talked: str, tell: Tell, home: Pat
         assert lines(tell("list", "--json")) == []
 
 
+def test_a_link_is_made_listed_and_ended(talked: str, tell: Tell, home: Path) -> None:
+    stopped = tell("share", talked)
+    assert stopped.exit_code == 2
+    assert "no server runs on" in stopped.stderr
+    assert tell("share", "--list", talked).stdout == "There are no links to this conversation.\n"
+    with process(home) as server:
+        for where in ([], ["--server", server.url]):
+            made = tell("share", *where, "--days", "2", talked[:4])
+            address, _, secret = made.stdout.strip().partition("#")
+            assert address == f"{server.url}/shared"
+            headers = {"Authorization": f"Bearer {secret}"}
+            read = httpx.get(f"{server.url}/api/shared", headers=headers, trust_env=False)
+            assert read.json()["title"] == "hello"
+            [listed] = lines(tell("share", *where, "--list", "--json", talked[:4]))
+            assert "link" not in listed
+            shown = tell("share", *where, "--list", talked).stdout
+            assert shown.startswith(f"{listed['share_id']}  up to entry {listed['through']}, until")
+            assert "share link" in tell("token", "list").stdout
+            ended = tell("share", *where, "--end", listed["share_id"], talked)
+            assert ended.stdout == f"Ended {listed['share_id']}.\n"
+            again = tell("share", *where, "--end", listed["share_id"], talked)
+            assert "It may have ended already." in again.output
+            read = httpx.get(f"{server.url}/api/shared", headers=headers, trust_env=False)
+            assert read.status_code == 401
+        tell("share", talked)
+        tell("share", talked)
+    first, second = lines(tell("share", "--list", "--json", talked))
+    assert tell("share", "--end", first["share_id"], talked).exit_code == 0, "without a server"
+    unknown = tell("share", "--end", "nonsense", talked)
+    assert unknown.exit_code != 0
+    assert "no valid link 'nonsense'" in unknown.output
+    assert [second] == lines(tell("share", "--list", "--json", talked))
+    tell("delete", "-y", talked)
+    kept = lines(tell("token", "list", "--json"))
+    assert all(each.get("revoked_at") for each in kept if each["kind"] == "share")
+
+
+def test_contradicting_options_of_a_link_are_refused(talked: str, tell: Tell) -> None:
+    for given in (["--list", "--days", "3"], ["--list", "--end", "x"], ["--json"], ["--days", "0"]):
+        assert tell("share", *given, talked).exit_code == 2
+
+
 def test_the_page_is_opened_in_the_browser(
     talked: str, home: Path, start: Start, tmp_path: Path
 ) -> None:
@@ -133,6 +176,8 @@ def test_the_page_is_opened_in_the_browser(
 
 def test_bash_completes_commands_options_and_ids(talked: str, home: Path) -> None:
     assert completed(home, "turnwire", "rena") == ["rename"]
+    assert "--days" in completed(home, "turnwire", "share", "--")
+    assert completed(home, "turnwire", "share", talked[:3]) == [talked]
     assert completed(home, "turnwire", "show", talked[:3]) == [talked]
     assert completed(home, "turnwire", "run", "--agent", "dem") == ["demo"]
     assert "--undo" in completed(home, "turnwire", "archive", "--")

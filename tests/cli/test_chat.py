@@ -187,9 +187,9 @@ class TestAsking:
     def test_a_permission_is_given_for_good(self, home: Path) -> None:
         with server(home), chat(home) as person:
             say(person, "permission")
-            person.wait_for("a: always (Bash(rm -r build) for this session)")
+            person.wait_for("a: always (Bash(rm -r build) in this conversation)")
             say(person, "a")
-            person.wait_for("→ allowed for this session")
+            person.wait_for("→ allowed in this conversation")
             person.wait_for("Done. I ran rm -r build")
 
     def test_another_client_answers(self, home: Path) -> None:

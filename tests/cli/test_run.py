@@ -153,7 +153,7 @@ class TestAPermission:
 
     def test_runs_something_else_if_the_input_is_changed(self, home: Path) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
-            terminal.wait_for("a: always (Bash(rm -r build) for this session)")
+            terminal.wait_for("a: always (Bash(rm -r build) in this conversation)")
             terminal.type("e\n")
             terminal.wait_for('> {"command":"rm -r build"')
             terminal.type('\x15{"command": "rmdir build"\n')

@@ -143,12 +143,12 @@ def test_a_rule_is_described_in_few_words() -> None:
         {"type": "setMode", "mode": "plan", "destination": "session"},
         {"rules": rules[1:2], "destination": "localSettings"},
     ]
-    said = "Bash(ls), Read, mode plan for this session; Read in this directory"
+    said = "Bash(ls), Read, mode plan in this conversation; Read in this directory"
     assert rules_of(placed) == said
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("session", "for this session"), ("localSettings", "for good")]
+    ("place", "words"), [("session", "in this conversation"), ("localSettings", "for good")]
 )
 def test_the_end_of_a_permission_says_how_long_it_holds(place: str, words: str) -> None:
     rule = {"type": "addRules", "rules": [], "destination": place}
@@ -163,7 +163,7 @@ def test_the_end_of_a_permission_names_the_rights_of_the_owner() -> None:
         "p", "answered", 1, decision="allow", remembered=[kept], narrowed=wanted
     )
     assert str(resolved_line(ended)) == (
-        "→ allowed for this session"
+        "→ allowed in this conversation"
         " (only the owner may keep rules for longer: Bash in all conversations on this machine)"
     )
 

@@ -40,6 +40,10 @@ class Changing(ABC):
     async def delete(self) -> str | None:
         """Deletes the conversation. Returns what is left of the agent's own record, or None."""
 
+    @abstractmethod
+    async def forget_rule(self, rule_id: str) -> None:
+        """Takes a remembered permission rule back."""
+
     @staticmethod
     @asynccontextmanager
     async def open(home: Home, given: str) -> AsyncIterator[Changing]:
@@ -86,6 +90,9 @@ class _There(Changing):
         told = await self._client.request("DELETE", self._path)
         return None if told is None else str(told["left"])
 
+    async def forget_rule(self, rule_id: str) -> None:
+        await self._client.forget_rule(self.id, rule_id)
+
 
 class _Here(Changing):
     """A conversation that this process changes, because no other one runs it."""
@@ -114,7 +121,18 @@ class _Here(Changing):
         await self._store.note(action, at=at, conversation_id=self.id)
 
     async def delete(self) -> str | None:
+        from turnwire.server.access.keys import OWNER, Keys
+        from turnwire.server.access.share_links import ShareLinks
+
+        row = await self._store.conversation(self.id)
+        if row is not None:
+            clock = self._engine.clock
+            await ShareLinks(self._store, Keys(self._store, clock), clock).end_all(row, OWNER)
         return await self._engine.remove(self.id)
+
+    async def forget_rule(self, rule_id: str) -> None:
+        talk = await self._engine.open(self.id)
+        await talk.forget_rule(rule_id)
 
 
 @asynccontextmanager

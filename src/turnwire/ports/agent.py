@@ -44,6 +44,10 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
 
     commands: list[str] = []  # v2 client frames, in addition to message, answer and interrupt
     images: bool = False
+    # Types of files that a prompt contains with their bytes: `application/pdf`, `text/*`, `*/*`.
+    files: list[str] = []
+    # It reads files of its working directory: a file of any other type is put there.
+    reads_files: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
     # Modes that only the owner of the data may choose, over the wire.
@@ -54,12 +58,15 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     narrowing_options: list[str] = []
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # the controls of `session.control`: names of `core.controls`
-    forks: bool = False  # a new session can begin with a part of another one
+    # A new session can begin with a part of another one. False: a fork begins with an empty session
+    # that learns what was said before from a recap, or from the log.
+    forks: bool = False
     steers: bool = False  # a running turn takes further messages; see SteersTurns
     keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
     is_free: bool = False  # its turns cost nothing: no user budget applies to them
-    # It is told what other agents said in the conversation, as text with its first prompt. False: it
-    # reads `SessionStart.history`, or does not need to know.
+    # It is told what was said before it took the conversation over, or in the conversation that its
+    # own is a fork of, as text with its first prompt. False: it reads `SessionStart.history`, or does
+    # not need to know.
     takes_recap: bool = True
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
@@ -76,6 +83,7 @@ class NativeFork(Struct, frozen=True, omit_defaults=True):
     # messages of the log: it uses the first id that it knows.
     after: list[str] = []
     turn_uuid: str | None = None  # of a turn with only a prompt so far; follows those messages
+    turns: int = 0  # number of turns before the fork
 
 
 class SessionPiece(Struct, frozen=True):

@@ -10,7 +10,7 @@ from turnwire.core.conversation.effects import Write
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message
 from turnwire.core.partials import BlockName
-from turnwire.core.status import OpenRequest, Outcome, TurnEnd
+from turnwire.core.status import OpenRequest, Outcome, Rule, TurnEnd
 from turnwire.ports.agent import NativeFork, SessionPiece
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Connection",
     "ConversationRow",
     "ForkPlace",
+    "GivenRule",
     "Hit",
     "InboxItem",
     "NewConversation",
@@ -208,6 +209,14 @@ class InboxItem(Struct, frozen=True, omit_defaults=True):
     closed_at: str | None = None
 
 
+class GivenRule(Struct, frozen=True, omit_defaults=True):
+    """A remembered permission rule, in any conversation."""
+
+    conversation_id: str
+    rule: Rule
+    title: str | None = None  # of the conversation
+
+
 class AuditRow(Struct, frozen=True, omit_defaults=True):
     """A record of the audit trail: user, action and time."""
 
@@ -258,8 +267,8 @@ class Token(Struct, frozen=True, omit_defaults=True):
     """An access token. The store has only the digest of its secret."""
 
     token_id: str
-    name: str
-    kind: str  # `token` for a program, `page` for a browser's cookie
+    name: str  # of a share link: JSON, see `server.access.share_links`
+    kind: str  # `token` for a program, `page` for a browser's cookie, `share` for a share link
     user: str | None  # None: the owner of the data
     created_at: str
     expires_at: int | None = None  # milliseconds since 1970; None: never

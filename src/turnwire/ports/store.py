@@ -15,6 +15,7 @@ from turnwire.ports.rows import (
     Connection,
     ConversationRow,
     ForkPlace,
+    GivenRule,
     Hit,
     InboxItem,
     NewConversation,
@@ -284,6 +285,14 @@ class Store(Protocol):
         """Returns one inbox item, open or not, in constant time.
 
         Returns None if it does not exist.
+        """
+
+    async def rules(
+        self, *, user: str | None = None, limit: int = 100, offset: int = 0
+    ) -> list[GivenRule]:
+        """Returns the remembered permission rules of all conversations, the newest first.
+
+        The time does not depend on the number of conversations.
         """
 
     async def audit(

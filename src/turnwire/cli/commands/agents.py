@@ -94,5 +94,5 @@ def _print(agents: list[dict[str, Any]]) -> None:
     page.line()
     page.line(
         f"{counted(ready, 'agent')} ready. Your own, as a function or of pydantic-ai: "
-        "TURNWIRE_AGENTS=module:attribute"
+        "TURNWIRE_AGENT=module:attribute"
     )

@@ -113,6 +113,7 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
         "on_disconnect": "continue",
         "protocol_v2": True,
         "roots": [str(Path.cwd())],
+        "sharing": True,
     }
     settings, sourced = read_settings(flags, defaults=usual)
     last = find_last_port(settings.data_path)

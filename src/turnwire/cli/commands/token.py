@@ -94,13 +94,16 @@ async def _tokens(home: Home) -> list[Token]:
         return await store.tokens()
 
 
+_KINDS = {"page": "browser", "share": "share link"}
+
+
 def _print(tokens: list[Token]) -> None:
     from turnwire.cli.terminal.table import Page, ago
 
     page = Page()
     for token in tokens:
         whose = "owner" if token.user is None else plain(token.user)
-        kind = "browser" if token.kind == "page" else plain(token.name)
+        kind = _KINDS.get(token.kind, plain(token.name))
         state = "revoked " + ago(token.revoked_at) if token.revoked_at else ago(token.created_at)
         page.line(f"{token.token_id}  {whose:<12}  {kind}", state)
 

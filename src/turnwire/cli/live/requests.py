@@ -32,7 +32,7 @@ Answer: TypeAlias = str | list[str]
 
 # The scope of a rule, by its destination.
 _WHERE = {
-    "session": "for this session",
+    "session": "in this conversation",
     "localSettings": "in this directory",
     "projectSettings": "in this directory, for all who work in it",
     "userSettings": "in all conversations on this machine",
@@ -239,7 +239,7 @@ def resolved_line(ended: RequestResolved) -> Text:
     elif ended.decision == "allow":
         words = "allowed" + (" with a changed input" if ended.updated_input is not None else "")
         if ended.remembered:
-            words += " for good" if _holds_longer(ended.remembered) else " for this session"
+            words += " for good" if _holds_longer(ended.remembered) else " in this conversation"
         if ended.narrowed:
             words += f" (only the owner may keep rules for longer: {rules_of(ended.narrowed)})"
     else:
