@@ -90,7 +90,7 @@ test("the page offers commands, restores files, and shows the state of the agent
   expect(readFileSync(notes, "utf8")).toBe("two");
   await open("Change it");
   await button.click();
-  const told = page.locator(".row.happened", { hasText: "1 file was restored by owner" });
+  const told = page.locator(".row.happened", { hasText: "1 file was restored by you" });
   await told.locator(".files", { hasText: "notes.txt" }).waitFor();
   await dialog.waitFor({ state: "detached" });
   expect(readFileSync(notes, "utf8")).toBe("one");

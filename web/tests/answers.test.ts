@@ -1,6 +1,6 @@
 // How an answer of the demo agent is shown: streamed, folded, copied, inspected.
 import { violations } from "./axe";
-import { pressIn, saidOn, say, state } from "./browser";
+import { pressIn, recordCopies, saidOn, say, state } from "./browser";
 import { stage } from "./scene";
 
 const { here, test } = stage();
@@ -45,7 +45,7 @@ test("Escape stops the agent, and a line says how it stopped", async ({ person }
   await state(page, "Working");
   await page.locator(".markdown strong", { hasText: "1." }).waitFor();
   await page.keyboard.press("Escape");
-  await page.locator(".receipt", { hasText: /^Stopped by owner$/ }).waitFor();
+  await page.locator(".receipt", { hasText: /^Stopped by you$/ }).waitFor();
   await state(page, "Stopped");
 });
 
@@ -58,6 +58,15 @@ test("a failed turn is tried again as a new turn, and only the last one", async 
   await expect.poll(() => page.locator(".row.said:not(.pending)", { hasText: "fail" }).count()).toBe(2);
   await expect.poll(() => page.locator(".row.turn .failure").count()).toBe(2);
   await expect.poll(() => again.count()).toBe(1);
+  // Without an answer the end of the turn copies the error, and links to the message.
+  const end = page.locator(".row.turn").last();
+  const copied = await recordCopies(page);
+  await end.getByRole("button", { name: "Copy", exact: true }).click();
+  const shown = (await end.locator(".failure strong").textContent()) ?? "";
+  expect(shown).not.toBe("");
+  await expect.poll(copied).toBe(shown);
+  await end.getByRole("button", { name: "Link to this message" }).click();
+  await expect.poll(copied).toMatch(/\?at=\d+$/);
   expect(await page.locator(".row.turn").last().getByRole("button", { name: "Try again" }).count()).toBe(1);
   expect(await violations(page)).toEqual([]);
   await say(page, "hello");
@@ -205,9 +214,11 @@ test("an answer is copied as it was written", async ({ person, expect }) => {
   await person.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await person.quick("use a tool");
   await state(page, "Ready");
+  // The end of the turn has the buttons of the answer directly above it.
   const answer = page.locator(".row.text", { hasText: "There are three of them" });
   await answer.hover();
-  await answer.getByRole("button", { name: "Copy" }).click();
+  expect(await answer.getByRole("button").count()).toBe(0);
+  await page.locator(".row.turn").getByRole("button", { name: "Copy" }).click();
   await expect
     .poll(() => page.evaluate(() => navigator.clipboard.readText()))
     .toBe("There are **three** of them: `README.md`, `notes.txt` and `src`.");

@@ -136,6 +136,12 @@ test("a diagram that cannot be drawn shows its source and one line", async ({ pe
   expect(await violations(page)).toEqual([]);
   await open(page, "long");
   await page.locator(PROBLEM, { hasText: "too long to be drawn" }).waitFor({ state: "attached" });
+  const code = page.locator(".diagram code");
+  expect(await code.textContent()).not.toContain("A3399");
+  await page.locator(".diagram").getByRole("button", { name: "Show all" }).click();
+  await expect.poll(() => code.textContent()).toContain("A3399");
+  await open(page, "edges");
+  await page.locator(PROBLEM, { hasText: "more than 500 connections" }).waitFor({ state: "attached" });
 });
 
 test("without a diagram nothing of it is loaded, and one out of view is not drawn", async ({

@@ -79,7 +79,7 @@ test("keys for a permission do nothing while a dialog covers it", async ({ perso
   expect(await page.locator(".decided").count()).toBe(0);
   await page.getByRole("region", { name: "Permission" }).locator("kbd:not(.soon)").first().waitFor();
   await page.keyboard.press("n");
-  await page.locator(".decided", { hasText: "Denied by owner" }).waitFor();
+  await page.locator(".decided", { hasText: "Denied by you" }).waitFor();
 });
 
 test("the focus moves to a new question, and back to the composer afterwards", async ({ person, expect }) => {

@@ -67,10 +67,18 @@ test("the list can be loaded to the oldest conversation, and shows each director
   expect(await oldest.locator('.path[title="/home/ann/birds/wings"]').textContent()).toBe("…/birds/wings");
 });
 
-test("a search finds an old message, and opens the conversation at it", async ({ person }) => {
+test("a search finds an old message, and opens the conversation at it", async ({ person, expect }) => {
   const { page } = person;
   await page.goto(`${here.server.url}/c/long?at=8001`);
-  await page.locator(".sought .row.said", { hasText: "Question 2001" }).waitFor();
+  const found = page.locator(".sought .row.said", { hasText: "Question 2001" });
+  await found.waitFor();
+  // What follows the message is visible: the message is near the top.
+  const below = async () => {
+    const [row, room] = await Promise.all([found.boundingBox(), page.locator(".scroller").boundingBox()]);
+    return row && room ? Math.round(row.y - room.y) : -1;
+  };
+  await expect.poll(below).toBeGreaterThan(30);
+  expect(await below()).toBeLessThan(150);
   // The result is in the card of its call.
   await page.goto(`${here.server.url}/c/long?at=8004`);
   await page.locator(".sought details.tool.command", { hasText: "echo 2001" }).waitFor();

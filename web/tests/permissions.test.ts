@@ -65,7 +65,7 @@ test("the key y allows, and the request shows exactly what runs", async ({ perso
   expect((await bar.locator(".command-line code").innerText()).trim()).toBe("rm -r build");
   await bar.locator("kbd:not(.soon)").first().waitFor();
   await page.keyboard.press("y");
-  await page.getByText("Allowed by owner").waitFor();
+  await page.getByText("Allowed by you").waitFor();
   await state(page, "Ready");
 });
 
@@ -128,11 +128,27 @@ test("a permission is denied with a reason", async ({ person, expect }) => {
   await page.getByRole("button", { name: "Deny, with a reason" }).click();
   await page.getByPlaceholder("Reason").fill("not today");
   await page.keyboard.press("Enter");
-  await page.locator(".decided", { hasText: "Denied by owner" }).getByText("not today").waitFor();
+  await page.locator(".decided", { hasText: "Denied by you" }).getByText("not today").waitFor();
   await state(page, "Ready");
   const card = page.locator("details.tool.command");
   expect(await card.locator("summary .state").innerText()).toBe("denied");
   expect(await card.getByText("not today").count()).toBe(1);
+});
+
+test("a permission that was open when its conversation was archived is withdrawn, not failed", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("delete something");
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  await here.server.ask("PATCH", `/api/conversations/${id}`, { archived: true });
+  await here.server.ask("PATCH", `/api/conversations/${id}`, { archived: false });
+  await page.goto(`${here.server.url}/c/${id}`);
+  const card = page.locator("details.tool.command");
+  await expect.poll(() => card.locator("summary .state").innerText()).toBe("Withdrawn");
+  await card.getByText("Withdrawn · Stopped: the conversation was archived").waitFor();
+  expect(await card.locator(".bad").count()).toBe(0);
 });
 
 test("an edited command is allowed instead of the requested one", async ({ person }) => {
@@ -175,7 +191,7 @@ test("a remembered permission is listed with its conversation, and the agent ask
   await page.goto(new URL("settings", here.server.url).href);
   const list = page.locator(".given-rules");
   await list.getByText("Command “rm -r build” · in this conversation").first().waitFor();
-  await page.getByText("Given by owner").first().waitFor();
+  await page.getByText("Given by you").first().waitFor();
   await page.goto(address);
   await state(page, "Ready");
   await page.locator("main").getByRole("button", { name: "More" }).click();
@@ -210,6 +226,6 @@ test("a held key decides only one request", async ({ person, expect }) => {
   await page.keyboard.up("y");
   expect(await second.count()).toBe(1);
   await page.keyboard.press("n");
-  await page.locator(".decided", { hasText: "Denied by owner" }).waitFor();
+  await page.locator(".decided", { hasText: "Denied by you" }).waitFor();
   await state(page, "Ready");
 });

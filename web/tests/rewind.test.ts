@@ -24,7 +24,7 @@ test("a file that could not be restored is named, also after a reload", async ({
   await dialog.waitFor({ state: "detached" });
 
   const told = page.locator(".row.happened", {
-    hasText: "1 file was restored by owner; 1 could not be restored",
+    hasText: "1 file was restored by you; 1 could not be restored",
   });
   const lists = told.getByRole("list", { name: "Files" });
   await told.getByText("Could not be restored", { exact: true }).waitFor();

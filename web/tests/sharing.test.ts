@@ -96,6 +96,22 @@ test("a reader loads older messages, and sees none that were said later", async 
   expect(person.problems).toEqual([]);
 });
 
+test("a shared conversation opens at its beginning", async ({ person, expect: expects }) => {
+  const { page } = person;
+  const id = await person.quick("show me everything");
+  await page.getByRole("button", { name: "Allow" }).first().click();
+  await page.locator(".row.turn").waitFor();
+  const made = await here.server.ask<{ link: string }>("POST", `/api/conversations/${id}/shares`, {});
+  const reader = await stranger(here.browser, here.server, made.link);
+  await reader.page.locator(".row.said", { hasText: "show me everything" }).waitFor();
+  const scroller = reader.page.locator(".scroller");
+  await expects.poll(() => scroller.evaluate((each) => each.scrollHeight > each.clientHeight)).toBe(true);
+  expects(await scroller.evaluate((each) => each.scrollTop)).toBe(0);
+  await reader.page.getByRole("button", { name: "Go to the newest message" }).click();
+  await reader.page.locator(".row.turn").waitFor();
+  await reader.leave();
+});
+
 test("a signed-in user who opens a link sees the shared page; a wrong link has ended", async ({ person }) => {
   const { page } = person;
   await person.quick("hello");

@@ -1,23 +1,14 @@
 // The account of the user: the name, how it was signed in, and signing out.
 import { useTurnwire } from "@turnwire/client/react";
-import { useEffect, useState } from "react";
 import { useConversations } from "../conversations/conversationList";
 import { VisibleText } from "../markdown/VisibleText";
 import { wholeTime } from "../words/times";
 import { deleteStored } from "./browserStorage";
 import { useWords } from "./language";
+import { useMe } from "./me";
 import { useNotices } from "./Notices";
 import { notifyChange } from "./serverChanges";
 import { isSignedInByApplication, loginAddress, logoutAddress } from "./signIn";
-
-interface Me {
-  name: string;
-  is_owner: boolean;
-  signed_in_by: "browser" | "token" | "application";
-  token_name?: string;
-  since?: string;
-  until?: string;
-}
 
 /** What stays in the browser after signing out: it says nothing about the user. */
 const KEPT = ["theme", "language"];
@@ -27,10 +18,7 @@ export function Account() {
   const client = useTurnwire();
   const { refresh } = useConversations();
   const { showingRefusal } = useNotices();
-  const [me, setMe] = useState<Me>();
-  useEffect(() => {
-    client.request<Me>("GET", "/api/me").then(setMe, () => {}); // the page itself shows that the server is gone
-  }, [client]);
+  const me = useMe();
 
   const signOut = async () => {
     const done = await showingRefusal(client.request("POST", "/api/sign-out").then(() => true));

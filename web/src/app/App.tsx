@@ -11,6 +11,7 @@ import { useNotifications } from "../inbox/notifications";
 import { Talk } from "../talk/Talk";
 import { Broken, ErrorBoundary } from "./ErrorBoundary";
 import { useWords, WordsProvider } from "./language";
+import { MeProvider } from "./me";
 import { NoticesProvider, useNotices } from "./Notices";
 import { NotSignedIn } from "./NotSignedIn";
 import { goBack, goTo, usePlace } from "./navigation";
@@ -64,7 +65,11 @@ function Page() {
   const place = usePlace();
   if (place.name === "enter") return <SignInWithLink client={client} link={place.link} />;
   if (isKnown === false) return <NotSignedIn retry={() => void refresh()} />;
-  return <Inside />;
+  return (
+    <MeProvider>
+      <Inside />
+    </MeProvider>
+  );
 }
 
 const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };

@@ -4,10 +4,13 @@ import { CopyButton } from "../app/CopyButton";
 import { Dialog } from "../app/Dialog";
 import { useWords } from "../app/language";
 import { CodeText } from "../markdown/Code";
+import { LongText } from "../markdown/LongText";
 import { type Drawn, draw, keptResult, type Result } from "./drawing";
 
 /** Milliseconds between two attempts to load the program. */
 const AGAIN = 5_000;
+/** The characters of a long source that are shown at first. */
+const CHARACTERS = 5_000;
 
 export default function Diagram({ source }: { source: string }) {
   const words = useWords();
@@ -35,7 +38,13 @@ export default function Diagram({ source }: { source: string }) {
         </span>
       </figcaption>
       {problem && <p className="note-line">{words.diagramProblem[problem]}</p>}
-      {drawn && !isSource ? <Drawing drawn={drawn} /> : <CodeText code={source} />}
+      {drawn && !isSource ? (
+        <Drawing drawn={drawn} />
+      ) : (
+        <LongText text={source} most={CHARACTERS}>
+          {(shown) => <CodeText code={shown} />}
+        </LongText>
+      )}
     </figure>
   );
 }

@@ -89,7 +89,7 @@ function checked(data: unknown): Result {
   if (typeof data !== "object" || data === null) return { problem: "unreadable" };
   const answer = data as Partial<Picture> & Partial<Extract<Answer, { problem: Problem }>>;
   const { svg, width, height, title, kind } = answer;
-  if (answer.problem === "tooSlow") return { problem: "tooSlow" };
+  if (answer.problem === "tooSlow" || answer.problem === "tooMany") return { problem: answer.problem };
   if (typeof svg !== "string" || svg.length > MAX_PICTURE) return { problem: "unreadable" };
   if (!isSide(width) || !isSide(height)) return { problem: "unreadable" };
   return {

@@ -55,6 +55,8 @@ const SECURE = [
   "deterministicIds",
 ];
 
+const MAX_EDGES = 500;
+
 let isLate = false;
 
 /** Stops the loops of mermaid after so many milliseconds. */
@@ -75,7 +77,7 @@ async function draw({ source, isDark, milliseconds, maxLength }: Job): Promise<A
     securityLevel: "strict",
     secure: SECURE,
     maxTextSize: maxLength,
-    maxEdges: 500,
+    maxEdges: MAX_EDGES,
     suppressErrorRendering: true,
     htmlLabels: false,
     flowchart: { htmlLabels: false },
@@ -108,6 +110,10 @@ function clean(drawn: SVGSVGElement): void {
         each.removeAttribute(name);
 }
 
+function problemOf(error: unknown): Answer {
+  return { problem: /edges? limit|too many edges/i.test(String(error)) ? "tooMany" : "unreadable" };
+}
+
 function sizeOf(drawn: SVGSVGElement): { width: number; height: number } {
   const [, , width = 0, height = 0] = (drawn.getAttribute("viewBox") ?? "").split(/[\s,]+/).map(Number);
   return { width: Math.ceil(width), height: Math.ceil(height) };
@@ -115,7 +121,7 @@ function sizeOf(drawn: SVGSVGElement): { width: number; height: number } {
 
 addEventListener("message", async ({ source, data, ports: [port] }) => {
   if (source !== parent || port === undefined) return;
-  const answer = await draw(data as Job).catch((): Answer => ({ problem: "unreadable" }));
+  const answer = await draw(data as Job).catch(problemOf);
   if (isLate) return port.postMessage({ problem: "tooSlow" } satisfies Answer);
   port.postMessage(answer);
 });

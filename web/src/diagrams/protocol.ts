@@ -19,6 +19,6 @@ export interface Picture {
   kind: string;
 }
 
-export type Problem = "unreadable" | "tooLong" | "tooSlow" | "notLoaded";
+export type Problem = "unreadable" | "tooLong" | "tooMany" | "tooSlow" | "notLoaded";
 
 export type Answer = Picture | { problem: Problem };

@@ -2,6 +2,7 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
 import { useWords } from "../app/language";
+import { useNameOf } from "../app/me";
 import { useNotices } from "../app/Notices";
 import { linkTo } from "../app/navigation";
 import { notifyChange, useChanges } from "../app/serverChanges";
@@ -32,6 +33,7 @@ interface Props {
 
 export function RuleList({ id }: Props) {
   const words = useWords();
+  const nameOf = useNameOf();
   const client = useTurnwire();
   const { reasonOf, showingRefusal } = useNotices();
   const [rules, setRules] = useState<GivenRule[]>();
@@ -85,7 +87,13 @@ export function RuleList({ id }: Props) {
                 {rule.same_input && <> · {words.givenRules.sameInput}</>}
               </p>
               <p className="muted">
-                {words.givenRules.given(rule.by, wholeTime(rule.given_at, words), rule.agent)}
+                <VisibleText
+                  text={words.givenRules.given(
+                    rule.by && nameOf(rule.by),
+                    wholeTime(rule.given_at, words),
+                    rule.agent,
+                  )}
+                />
                 {id === undefined && (
                   <>
                     {" · "}

@@ -5,6 +5,7 @@ import { useTurnwire } from "@turnwire/client/react";
 import { type KeyboardEvent, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
+import { useNameOf } from "../app/me";
 import { hitsIn, type TextHit } from "./findText";
 import { rowsOf } from "./rows";
 import { markText } from "./textMarks";
@@ -24,6 +25,7 @@ interface Props {
 
 export default function FindBar({ id, view, show, close }: Props) {
   const words = useWords();
+  const nameOf = useNameOf();
   const [text, setText] = useState("");
   const [current, setCurrent] = useState<TextHit>();
   const bar = useRef<HTMLDivElement>(null);
@@ -31,7 +33,7 @@ export default function FindBar({ id, view, show, close }: Props) {
   const sought = useDeferredValue(text);
   const first = view.first ?? 1;
   const rows = useMemo(() => rowsOf(view, first === 1), [view, first]);
-  const loaded = useMemo(() => hitsIn(rows, sought, words), [rows, sought, words]);
+  const loaded = useMemo(() => hitsIn(rows, sought, words, nameOf), [rows, sought, words, nameOf]);
   const { older, isSearching } = useOlderHits(id, text, first);
   // The newest first, as a person reads back from the end.
   const hits = useMemo(

@@ -63,18 +63,20 @@ interface TurnProps {
   isRetried: boolean;
 }
 
-/** The buttons at the end of an answer. They are always visible. */
+/** The buttons at the end of an answer, or of a turn that failed without one. They are always visible. */
 export function TurnActions({ row, actions, isRetried }: TurnProps) {
   const words = useWords();
-  const { asked, answer } = row;
+  const { asked, answer, turn } = row;
   const { regenerate, addressOf, inspect } = actions ?? {};
+  const text = answer ? answer.block.text : turn.end.error?.message;
+  const linked = answer?.message ?? (turn.end.is_error ? asked : undefined);
   return (
     <>
-      {answer && <CopyButton text={answer.block.text} />}
+      {text && <CopyButton text={text} />}
       {asked && regenerate && !isRetried && (
         <Action icon="refresh" label={words.regenerate} run={() => regenerate(asked)} />
       )}
-      {answer && addressOf && <LinkButton address={() => addressOf(answer.message, answer.block.id)} />}
+      {linked && addressOf && <LinkButton address={() => addressOf(linked, answer?.block.id)} />}
       {answer && inspect && (
         <Action icon="layers" label={words.inspect} run={() => inspect(answer.message, answer.block.id)} />
       )}

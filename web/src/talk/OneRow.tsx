@@ -8,6 +8,7 @@ import { isTouch } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { lookUp } from "../app/lookup";
+import { useNameOf } from "../app/me";
 import { LongText } from "../markdown/LongText";
 import { Markdown } from "../markdown/Markdown";
 import { VisibleText } from "../markdown/VisibleText";
@@ -43,7 +44,8 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
       </div>
     );
   if (row.kind === "turn") return <TurnEnding row={row} actions={actions} />;
-  const buttons = actions && <RowActions row={row} actions={actions} />;
+  const hasButtons = row.kind !== "block" || !row.isAboveEnd;
+  const buttons = actions && hasButtons && <RowActions row={row} actions={actions} />;
   switch (row.kind) {
     case "said":
       return (
@@ -248,6 +250,7 @@ const FEW = 8;
 
 function Happened({ row }: { row: Row & { kind: "event" } }) {
   const words = useWords();
+  const nameOf = useNameOf();
   const { name, subtype, data } = row.block;
   if (subtype === "rewind") {
     const files = listIn(data, "files").map(String);
@@ -256,7 +259,7 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
       <details className="event" open={failed.length > 0 || (files.length > 0 && files.length <= FEW)}>
         <summary>
           <Icon name="rewind" />
-          <VisibleText text={eventText(row.block, words)} />
+          <VisibleText text={eventText(row.block, words, nameOf)} />
         </summary>
         {files.length > 0 && <Files files={files} />}
         {failed.length > 0 && (
@@ -272,7 +275,7 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
     return (
       <details className="event">
         <summary>
-          <VisibleText text={eventText(row.block, words)} />
+          <VisibleText text={eventText(row.block, words, nameOf)} />
         </summary>
         <pre tabIndex={0}>
           <VisibleText text={JSON.stringify(data, null, 2) ?? ""} />
@@ -293,7 +296,11 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   return (
     <p className="receipt">
       <Icon name="stop" />
-      {by && reason === "user" ? words.stoppedBy(by) : (lookUp(words.stoppedBecause, reason) ?? reason)}
+      {by && reason === "user" ? (
+        <VisibleText text={words.stoppedBy(nameOf(by))} />
+      ) : (
+        (lookUp(words.stoppedBecause, reason) ?? reason)
+      )}
       {outcome && ` · ${outcome}`}
       {left > 0 && ` · ${words.couldNotEnd(left)}`}
       {textIn(data, "queue") && ` · ${lookUp(words.queueAfterStop, textIn(data, "queue")) ?? ""}`}

@@ -84,6 +84,7 @@ function Conversation({ info }: { info: SharedInfo }) {
           id="shared"
           loadOlder={loadOlder}
           snapshot={{ view, unanswered: [], connection: "connected" }}
+          startsAtBeginning={(view.first ?? 1) === 1}
           actions={ACTIONS}
         />
       )}

@@ -38,7 +38,7 @@ const NEAR_BEGINNING = 2500;
 const BEYOND = 1200;
 /** Milliseconds until older messages are asked for again. */
 const RETRY = 1000;
-/** Pixels from the top that the bar of the search covers. */
+/** Pixels from the top that the bar of the search covers; also the space above the entry of a link. */
 const BELOW_BAR = 64;
 /** Pixels by which a row may begin above the visible area and count as the first. */
 const SLACK = 8;
@@ -52,6 +52,8 @@ interface Props {
   snapshot: Pick<Snapshot, "view" | "unanswered" | "connection">;
   /** The number of the entry to show first; absent: the newest. */
   at?: number | undefined;
+  /** Whether it shows the beginning first. Nothing older may be missing then. */
+  startsAtBeginning?: boolean;
   /** Counts the messages sent from this page: each scrolls to the end. */
   spoken?: number;
   actions?: MessageActions | undefined;
@@ -59,7 +61,8 @@ interface Props {
   found?: { hit: TextHit; text: string } | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, found }: Props) {
+export function Timeline(props: Props) {
+  const { id, loadOlder, snapshot, at, startsAtBeginning = false, spoken = 0, actions, found } = props;
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
   const first = view.first ?? 1;
@@ -76,7 +79,10 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
   }, [rows]);
 
   const section = useRef<HTMLElement>(null);
-  const { isAway, isStuck, updatePosition, stick, stayHere } = useStickToEnd(section, at === undefined);
+  const { isAway, isStuck, updatePosition, stick, stayHere } = useStickToEnd(
+    section,
+    at === undefined && !startsAtBeginning,
+  );
   const heard = useRef(spoken);
   useLayoutEffect(() => {
     if (isFound.current) updatePosition();
@@ -139,7 +145,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, actions, fou
       isFound.current = true;
       stayHere();
       const index = rows.findIndex((row) => row.key === sought.row);
-      handle.scrollToIndex(Math.max(index, 0), { align: "center" });
+      handle.scrollToIndex(Math.max(index, 0), { align: "start", offset: -BELOW_BAR });
       // Scrolls inside of a sub-agent's card, which may be long.
       const inner = () => section.current?.querySelector(".sought-inner");
       if (sought.inner !== sought.row)

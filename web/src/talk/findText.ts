@@ -1,5 +1,6 @@
 // Finds text in the loaded rows of a conversation, also in rows that are not in the document.
 import type { BlockView } from "@turnwire/client";
+import type { NameOf } from "../app/me";
 import { toolTitle } from "../tools/toolKinds";
 import { isObject, outputText } from "../tools/toolValues";
 import type { Words } from "../words/en";
@@ -18,13 +19,13 @@ export interface TextHit {
 const cached = new WeakMap<Row, string>();
 
 /** Returns the hits in these rows, in their order. */
-export function hitsIn(rows: readonly Row[], text: string, words: Words): TextHit[] {
+export function hitsIn(rows: readonly Row[], text: string, words: Words, nameOf: NameOf): TextHit[] {
   const sought = text.trim().toLowerCase();
   if (!sought) return [];
   const hits: TextHit[] = [];
   const look = (row: Row, outer: Row, before: number) => {
     const sequence = "message" in row ? (row.message.sequence ?? before) : before;
-    if (textOf(row, words).includes(sought))
+    if (textOf(row, words, nameOf).includes(sought))
       hits.push({ sequence, position: { row: outer.key, inner: row.key } });
     const nested = row.kind === "block" && row.block.type === "tool" ? row.block.messages : undefined;
     for (const each of nested ? rowsOf({ messages: nested, turns: [] }) : []) look(each, outer, sequence);
@@ -35,23 +36,23 @@ export function hitsIn(rows: readonly Row[], text: string, words: Words): TextHi
   return hits;
 }
 
-function textOf(row: Row, words: Words): string {
+function textOf(row: Row, words: Words, nameOf: NameOf): string {
   let text = cached.get(row);
   if (text === undefined) {
-    text = shownIn(row, words).toLowerCase();
+    text = shownIn(row, words, nameOf).toLowerCase();
     cached.set(row, text);
   }
   return text;
 }
 
-function shownIn(row: Row, words: Words): string {
+function shownIn(row: Row, words: Words, nameOf: NameOf): string {
   switch (row.kind) {
     case "day":
       return "";
     case "turn":
       return row.turn.end.error?.message ?? "";
     case "event":
-      return eventText(row.block, words);
+      return eventText(row.block, words, nameOf);
     case "said":
       return row.message.blocks.map((block) => textOfBlock(block, words)).join("\n");
     case "block":

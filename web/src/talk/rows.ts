@@ -19,6 +19,8 @@ export type Row =
       mark?: string | undefined;
       /** Milliseconds since the entry before it, if the log has the times. */
       took?: number | undefined;
+      /** Whether it is the answer directly above the end of its turn, which has its buttons. */
+      isAboveEnd?: true;
       /** The versions of a plan before `block`, the oldest first. */
       earlier?: readonly BlockView[];
     }
@@ -95,6 +97,20 @@ function between(before: MessageView | undefined, message: MessageView): number 
   return Math.max(0, Date.parse(message.timestamp) - Date.parse(before.timestamp));
 }
 
+const rowsAboveEnds = new WeakMap<Row, Row>();
+
+/** Adds the end of a turn, and marks its answer if that is directly above. */
+function addEnd(turn: TurnView, rows: Row[]): void {
+  const [end] = rowOfTurn(turn, rows) as [Row & { kind: "turn" }];
+  const above = rows.at(-1);
+  if (above?.kind === "block" && above.block === end.answer?.block) {
+    const marked = rowsAboveEnds.get(above) ?? { ...above, isAboveEnd: true };
+    rowsAboveEnds.set(above, marked);
+    rows[rows.length - 1] = marked;
+  }
+  rows.push(end);
+}
+
 function rowOfTurn(turn: TurnView, before: readonly Row[]): Row[] {
   let rows = cachedRows.get(turn);
   const [cached] = rows ?? [];
@@ -160,7 +176,7 @@ export function rowsOf(view: Pick<View, "messages" | "turns">, hasBeginning = fa
   /** Adds the turns that ended before this entry; skips turns without loaded entries. */
   const closeBefore = (number: number) => {
     for (; (endings[next]?.after ?? number) < number; next += 1)
-      if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn, rows));
+      if (rows.length) addEnd((endings[next] as Ending).turn, rows);
   };
   let before: MessageView | undefined;
   let agent = firstAgent(view.messages);

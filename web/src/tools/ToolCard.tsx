@@ -6,8 +6,10 @@ import { DownloadButton } from "../app/DownloadButton";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { lookUp } from "../app/lookup";
+import { useNameOf } from "../app/me";
 import { LongText } from "../markdown/LongText";
 import { VisibleText } from "../markdown/VisibleText";
+import { outcomeText } from "../requests/outcome";
 import { partsOf } from "../requests/requestParts";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
@@ -150,10 +152,11 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
       </span>
     );
   }
-  if (isDenied(tool)) {
+  const refused = refusalOf(tool);
+  if (refused) {
     return (
       <span className="state">
-        <Icon name="shield" /> {words.denied}
+        <Icon name="shield" /> {refused === "denied" ? words.denied : words.outcome[refused]}
       </span>
     );
   }
@@ -193,9 +196,15 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   );
 }
 
-/** Whether a person denied the call: that is not a failure. */
-function isDenied({ request }: ToolView): boolean {
-  return request?.kind === "permission" && request.decision === "deny";
+/** Returns how the call was refused its permission, or undefined. A call that did not run is no failure. */
+function refusalOf({ request, result }: ToolView): "denied" | "cancelled" | "expired" | undefined {
+  if (request?.kind !== "permission") return undefined;
+  const { decision, outcome, by } = request;
+  if (decision === "deny") return "denied";
+  // An agent that continues without the permission may have run the call.
+  if (by === "agent" || (result && !result.is_error)) return undefined;
+  if (outcome === "cancelled") return "cancelled";
+  return outcome === "expired" ? "expired" : undefined;
 }
 
 function exitCode(tool: ToolView): number | undefined {
@@ -262,9 +271,17 @@ function Asked({ tool }: { tool: ToolView }) {
       ? [{ question, id: textIn(each, "id") ?? question, options: listIn(each, "options") }]
       : [];
   });
+  const nameOf = useNameOf();
   const { request } = tool;
   const given = request?.answer;
-  const by = request?.by && <span className="muted"> — {request.by}</span>;
+  const by = request?.by && (
+    <span className="muted">
+      {" — "}
+      <VisibleText
+        text={request.outcome === "answered" ? nameOf(request.by) : outcomeText(request, words, nameOf)}
+      />
+    </span>
+  );
   // Of several questions each shows its own answer.
   const isEach = questions.length > 1 && isObject(given);
   return (
@@ -290,12 +307,10 @@ function Asked({ tool }: { tool: ToolView }) {
         <p className="answered">
           <VisibleText
             text={
-              given === undefined
-                ? (lookUp(words.outcome, request.outcome) ?? request.outcome)
-                : answerText(given) || words.skipped
+              given === undefined ? outcomeText(request, words, nameOf) : answerText(given) || words.skipped
             }
           />
-          {by}
+          {given !== undefined && by}
         </p>
       )}
     </>
@@ -382,6 +397,7 @@ function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
 /** The result. */
 function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
+  const nameOf = useNameOf();
   const { request, result, output } = tool;
   const decided = request?.kind === "permission" && request.outcome ? request : undefined;
   return (
@@ -389,7 +405,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
       {decided && (
         <p className="decided">
           <Icon name="shield" />
-          {words.decided(decided.decision ?? decided.outcome ?? "", decided.by)}
+          <VisibleText text={outcomeText(decided, words, nameOf)} />
           {decided.reason && (
             <q>
               <VisibleText text={decided.reason} />
@@ -401,7 +417,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Instead tool={tool} updated={decided.updated_input} />
       )}
       {output && <Output text={rawOutput(output)} isLive />}
-      {result && !isDenied(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
+      {result && !refusalOf(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
         <Output text={rawOutput(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}

@@ -257,6 +257,9 @@ export const en = {
   // the conversation
   messages: "Messages",
   you: "You",
+  /** Within a sentence, after "by". */
+  byYou: "you",
+  byOwner: "the owner",
   rename: "Rename",
   loadingOlder: "Loading older messages",
   toNewest: "Go to the newest message",
@@ -270,6 +273,7 @@ export const en = {
   diagramProblem: {
     unreadable: "This diagram cannot be read. Here is its source.",
     tooLong: "This diagram is too long to be drawn. Here is its source.",
+    tooMany: "This diagram has more than 500 connections, too many to be drawn. Here is its source.",
     tooSlow: "This diagram takes too long to be drawn. Here is its source.",
     notLoaded: "The program that draws diagrams was not loaded. Here is the source.",
   },
@@ -308,6 +312,7 @@ export const en = {
   ranInstead: "What actually ran",
   decided: (decision: string, by: string | undefined) =>
     `${decision === "allow" ? "Allowed" : decision === "deny" ? "Denied" : decision}${by ? ` by ${by}` : ""}`,
+  withdrawnByAgent: "Withdrawn by the agent",
   outcome: { answered: "Answered", expired: "Not answered in time", cancelled: "Withdrawn" } as Record<
     string,
     string

@@ -214,6 +214,8 @@ export const zh: Words = {
 
   messages: "消息",
   you: "您",
+  byYou: "您",
+  byOwner: "所有者",
   rename: "重命名",
   loadingOlder: "正在加载更早的消息",
   toNewest: "转到最新消息",
@@ -227,6 +229,7 @@ export const zh: Words = {
   diagramProblem: {
     unreadable: "无法识别此图表，以下是其源码。",
     tooLong: "此图表过长，无法绘制，以下是其源码。",
+    tooMany: "此图表的连线超过 500 条，无法绘制，以下是其源码。",
     tooSlow: "绘制此图表耗时过长，以下是其源码。",
     notLoaded: "绘图程序未能加载，以下是源码。",
   },
@@ -265,6 +268,7 @@ export const zh: Words = {
   ranInstead: "实际运行的内容",
   decided: (decision, by) =>
     `${by ? `${by} ` : ""}${decision === "allow" ? "已允许" : decision === "deny" ? "已拒绝" : decision}`,
+  withdrawnByAgent: "智能体已撤回",
   outcome: { answered: "已回答", expired: "未在限时内回答", cancelled: "已撤回" },
   tool: {
     command: "命令",

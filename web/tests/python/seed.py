@@ -270,6 +270,7 @@ DIAGRAMS = {
     "below": "graph TD; A-->B",
     "unreadable": "graph TD; A[[[-->",
     "long": "graph TD\n" + "\n".join(f"  A{n}[some words]-->B{n}" for n in range(3_400)),
+    "edges": "graph TD\n" + "\n".join(f"A-->B{n}" for n in range(900)),
     "script": f"graph TD; A[\"<script>{BREAK}</script><img src=x onerror='{BREAK}'>\"]-->B",
     "link": f'graph TD; A-->B; click A "javascript:{BREAK}"; click B href "{ELSEWHERE}/click"',
     "call": "graph TD; A-->B; click A call alert(1); click B alert",
