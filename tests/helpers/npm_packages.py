@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -23,7 +24,8 @@ def installed(name: str, packages: Sequence[str]) -> Path:
 @cache
 def _installed(name: str, packages: tuple[str, ...]) -> Path:
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache_home / "turnwire-tests" / name
+    versions = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+    folder = cache_home / "turnwire-tests" / f"{name}-{versions}"
     if folder.exists():
         return folder
     if shutil.which("npm") is None:

@@ -91,10 +91,13 @@ def test_a_client_that_lacks_something_gets_all_messages(tmp_path: Path) -> None
         other = await ran(http, body(says("think", "m-2")))
         strange = {"id": "x", "role": "assistant", "content": "I have never said this."}
         third = await ran(http, body(says("hello"), strange, says("hello", "m-3")))
+        said = [each for each in await history(http) if each["role"] != "activity"]
+        fourth = await ran(http, body(*said, strange, says("hello", "m-4")))
         told = await judge(
             {"messages": [says("hello")], "events": first},
             {"messages": [says("think", "m-2")], "events": other},
             {"messages": [strange, says("hello", "m-3")], "events": third},
+            {"messages": [strange, says("hello", "m-4")], "events": fourth},
         )
         assert told["messages"] == await history(http)
 

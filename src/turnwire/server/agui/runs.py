@@ -81,7 +81,7 @@ async def run(service: Service, request: Request, who: Who) -> Response:
         ignored.append("tools")  # the agent was given those of the first run
     status = await talk.status()
     copy = ClientCopy.of(said.messages[:-1] if is_new else said.messages)
-    place = await _place(service, who, talk, copy)
+    place = await _place(service, talk, copy, is_running=status.turn_id is not None)
     await _answer(service, who, talk, status, said)
     own = None
     if is_new and last is not None:
@@ -194,7 +194,9 @@ def _blob_url(request: Request) -> Any:
 # --- what a client has ----------------------------------------------------------------------------
 
 
-async def _place(service: Service, who: Who, talk: Talk, copy: ClientCopy) -> StreamPlace | None:
+async def _place(
+    service: Service, talk: Talk, copy: ClientCopy, *, is_running: bool
+) -> StreamPlace | None:
     """Returns the place of a client that has all finished messages.
 
     Returns None if it lacks one, or has one that the log has not: then it gets all messages. Only
@@ -204,11 +206,23 @@ async def _place(service: Service, who: Who, talk: Talk, copy: ClientCopy) -> St
     newest = await service.store.entries(
         talk.id, before=head + 1, limit=_NEWEST, newest=True, size=MOST_PAGE
     )
-    for stored in reversed(newest):
-        has = copy.has(as_frame(stored, talk.id))
+    frames = [as_frame(stored, talk.id) for stored in newest]
+    # Text that grew when the server was killed: the log may have none of it.
+    if not is_running and copy.newest_text not in (None, *map(_block_of, frames)):
+        return None
+    for frame in reversed(frames):
+        has = copy.has(frame)
         if has is not None:
             return StreamPlace(head, None, copy.lengths) if has else None
     return StreamPlace(head) if not copy.texts and head <= _NEWEST else None
+
+
+def _block_of(frame: f.Frame) -> str | None:
+    match frame:
+        case f.AssistantChunk(payload=block):
+            return block.block_id
+        case _:
+            return None
 
 
 async def _can_continue(service: Service, talk: Talk, place: StreamPlace) -> bool:

@@ -83,12 +83,15 @@ class ClientCopy(Struct, frozen=True):
     """What the client has of the conversation. It is only compared, never stored."""
 
     texts: dict[str, str]  # of messages and of the arguments of tool calls, by id
+    newest_text: str | None = None  # the id of the newest message, if it is text of the agent
 
     @classmethod
     def of(cls, messages: Iterable[SentMessage]) -> ClientCopy:
         """Returns the copy that a request shows."""
         texts: dict[str, str] = {}
+        newest_text = None
         for each in messages:
+            newest_text = each.id if each.role == "assistant" and each.content else None
             texts[each.id] = each.content if isinstance(each.content, str) else ""
             if each.role == "tool" and each.tool_call_id:  # the front end may have run the tool
                 texts[f"{each.tool_call_id}:result"] = texts[each.id]
@@ -98,7 +101,7 @@ class ClientCopy(Struct, frozen=True):
                         texts[name] = arguments
                     case _:
                         pass
-        return cls(texts)
+        return cls(texts, newest_text)
 
     @property
     def lengths(self) -> dict[str, int]:

@@ -66,7 +66,7 @@ async function open(address) {
   return tab;
 }
 const says = (tab, text) =>
-  tab.waitForFunction((said) => document.querySelector("header")?.textContent === said, text);
+  tab.waitForFunction((said) => document.querySelector("header")?.textContent.split(", ").includes(said), text);
 const shown = (tab) => tab.locator("section").allTextContents();
 /** Waits until the answer after so many messages has begun. */
 const hasBegun = (tab, count) =>
@@ -74,10 +74,12 @@ const hasBegun = (tab, count) =>
     const messages = document.querySelectorAll("section");
     return messages.length === least + 2 && messages[least + 1].textContent.length > 40;
   }, count);
-/** Waits until the page shows the last message as the server has it: text is drawn 50 ms later than "ready". */
+/** Waits until the page shows the last message as the server has it: `useChat` draws text 50 ms later than "ready". */
 async function settled(tab) {
   await says(tab, "ready");
-  const address = `${target}/api/chat/${new URL(tab.url()).searchParams.get("chat")}/messages`;
+  const chat = new URL(tab.url()).searchParams.get("chat");
+  if (chat === null) return await shown(tab); // AG-UI: "ready" is said when everything is drawn
+  const address = `${target}/api/chat/${chat}/messages`;
   const answer = await fetch(address, { headers: { Authorization: `Bearer ${token}` } });
   const { parts, metadata } = (await answer.json()).messages.at(-1);
   const isShown = ({ type, providerMetadata }) => type === "text" && !providerMetadata?.turnwire?.discarded;
@@ -154,8 +156,8 @@ try {
   await tab.waitForFunction((least) => document.querySelectorAll("section").length >= least, told.last.length);
   told.again = await settled(tab);
 } catch (error) {
-  const tab = context.pages().at(-1);
-  console.error(`${step}: ${error}\n${await tab?.content()}\n${errors.join("\n")}`);
+  for (const tab of context.pages()) console.error(`${tab.url()}: ${(await tab.innerText("body")).slice(-500)}`);
+  console.error(`${errors.join("\n")}\n${step}: ${error}`);
   process.exitCode = 1;
 } finally {
   await browser.close();
