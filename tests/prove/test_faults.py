@@ -153,12 +153,13 @@ def check_that_a_stale_server_writes_nothing(folder: Path) -> None:
         assert not wait_until_gone(processes), "its agents are ended while it stands still"
     after = j.read(folder / "journal")[len(lines) :]
     # It joins again, and its clients may repeat what was refused: that is written under a new claim.
-    for name, fence in fences_in(folder).items():
-        if fence == fences[name]:
-            assert everything_of(folder, name) == before[name]
+    unclaimed = {name for name, fence in fences_in(folder).items() if fence == fences[name]}
+    for name in unclaimed:
+        assert everything_of(folder, name) == before[name]
     told = [line for line in after if isinstance(line, j.Told) and not line.duplicate]
     acknowledged = {(line.talk, line.name) for line in told if line.ack is not None}
-    assert not acknowledged - stale.received
+    assert acknowledged <= received_in(folder), "what is acknowledged is stored"
+    assert {each for each in acknowledged if each[0] in unclaimed} <= stale.received
     assert not [line for line in after if isinstance(line, j.Left)]
 
 
