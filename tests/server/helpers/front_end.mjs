@@ -156,7 +156,7 @@ try {
   await tab.waitForFunction((least) => document.querySelectorAll("section").length >= least, told.last.length);
   told.again = await settled(tab);
 } catch (error) {
-  for (const tab of context.pages()) console.error(`${tab.url()}: ${(await tab.innerText("body")).slice(-500)}`);
+  for (const tab of context.pages()) console.error(`${tab.url()}: ${(await tab.innerText("header"))} ${(await tab.innerText("body")).slice(-300)}`);
   console.error(`${errors.join("\n")}\n${step}: ${error}`);
   process.exitCode = 1;
 } finally {

@@ -128,7 +128,8 @@ async def test_backends_are_killed_in_the_middle_of_commits(
         nonlocal killed
         before = killed
         while killed == before:
-            with suppress(Exception):  # the server recovers from the last one, or a backend has ended
+            # The server recovers from the last one, or the backend has ended.
+            with suppress(Exception):
                 rows = await own_server.run(
                     "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'turnwire %'"
                     " AND query LIKE '%WITH asked%'"
