@@ -68,12 +68,14 @@ async function open(address) {
 const says = (tab, text) =>
   tab.waitForFunction((said) => document.querySelector("header")?.textContent.split(", ").includes(said), text);
 const shown = (tab) => tab.locator("section").allTextContents();
-/** Waits until the answer after so many messages has begun. */
-const hasBegun = (tab, count) =>
-  tab.waitForFunction((least) => {
+/** Waits until the answer after so many messages has begun, and the page follows it: a reloaded page draws the history first. */
+async function hasBegun(tab, count) {
+  await says(tab, "running");
+  await tab.waitForFunction((least) => {
     const messages = document.querySelectorAll("section");
     return messages.length === least + 2 && messages[least + 1].textContent.length > 40;
   }, count);
+}
 /** Waits until the page shows the last message as the server has it: `useChat` draws text 50 ms later than "ready". */
 async function settled(tab) {
   await says(tab, "ready");
