@@ -198,13 +198,11 @@ def test_control_c_ends_it_quietly() -> None:
     assert process.returncode == 130
 
 
-def test_control_c_wakes_a_command_that_sleeps() -> None:
-    # A signal that another thread gets does not disturb the sleep of the first one, and neither does
-    # one that comes just before it; but that moment is too short for a test.
-    asleep = """
+# A signal that another thread gets does not disturb the sleep of the first one, and neither does one
+# that comes just before it; but that moment is too short for a test.
+DISTURB = """
 import asyncio, os, signal, threading
 from pathlib import Path
-from turnwire.cli.home import run_async
 
 stat = Path(f"/proc/self/task/{os.getpid()}/stat")
 
@@ -212,6 +210,30 @@ def disturb():
     while stat.read_text().rpartition(")")[2].split()[0] != "S":
         pass
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+"""
+
+
+def test_control_c_wakes_a_command_that_reads() -> None:
+    reading = f"""{DISTURB}
+from turnwire.cli.recordings.recording import open_recording
+
+try:
+    with open_recording("-", max_line=1) as recording:
+        threading.Thread(target=disturb).start()
+        list(recording.batches())
+except KeyboardInterrupt:
+    print("woken")
+"""
+    command = [sys.executable, "-c", reading]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout
+        assert process.stdout.read() == b"woken\n"
+
+
+def test_control_c_wakes_a_command_that_sleeps() -> None:
+    asleep = f"""{DISTURB}
+from turnwire.cli.home import run_async
 
 async def main():
     threading.Thread(target=disturb).start()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -204,9 +206,8 @@ def open_recording(path: str, *, max_line: int) -> Iterator[Recording]:
             said = "standard input is closed. Name a file instead of -, or pipe a stream in."
             raise UnreadableInput(said, path="<stdin>")
         stdin = sys.stdin.buffer
-        # read1 returns the available bytes instead of waiting for a full chunk.
-        read = getattr(stdin, "read1", stdin.read)
-        yield Recording(read, "<stdin>", max_line=limit, size=_size(stdin))
+        with _woken_by_ctrl_c(stdin) as read:
+            yield Recording(read, "<stdin>", max_line=limit, size=_size(stdin))
         return
     name = readable(path)
     try:
@@ -215,6 +216,35 @@ def open_recording(path: str, *, max_line: int) -> Iterator[Recording]:
         raise _unreadable(name, error) from None
     with file:
         yield Recording(file.read, name, max_line=limit, size=_size(file))
+
+
+@contextmanager
+def _woken_by_ctrl_c(stream: BinaryIO) -> Iterator[Callable[[int], bytes]]:
+    """Yields a function that reads the available bytes of a stream, and that Ctrl-C always wakes.
+
+    A plain read does not notice a Ctrl-C that comes just before it, or in another thread.
+    """
+    # read1 returns the available bytes instead of waiting for a full chunk.
+    read_now = getattr(stream, "read1", stream.read)
+    try:
+        number = stream.fileno()
+    except OSError:  # not a real file, so a read does not wait
+        yield read_now
+        return
+    woken, waker = os.pipe()
+    os.set_blocking(waker, False)
+    before = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+
+    def read(size: int) -> bytes:
+        select.select([number, woken], [], [])  # Python then raises what its handlers raise
+        return read_now(size)
+
+    try:
+        yield read
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(woken)
+        os.close(waker)
 
 
 def _size(stream: BinaryIO) -> int | None:
