@@ -14,16 +14,6 @@ import { type ControlState, useControl } from "./controls";
 import { McpServers } from "./McpServers";
 import { ThinkingLimit } from "./ThinkingLimit";
 
-/** Whether the panel has any content. */
-export function hasPanel(capabilities: Capabilities | undefined, status: Status | undefined): boolean {
-  return (
-    supportsControl(capabilities, "mcp_status") ||
-    supportsControl(capabilities, "context_usage") ||
-    supportsCommand(capabilities, "session.set_max_thinking_tokens") ||
-    status?.budget !== undefined
-  );
-}
-
 interface Props {
   id: string;
   status: Status | undefined;

@@ -4,26 +4,28 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { sendStored } from "../composer/outbox";
 import { ConversationsProvider, useConversations } from "../conversations/conversationList";
 import { NewConversation } from "../conversations/NewConversation";
-import { Search } from "../conversations/Search";
 import { Sidebar } from "../conversations/Sidebar";
-import { Inbox } from "../inbox/Inbox";
 import { useNotifications } from "../inbox/notifications";
 import { Talk } from "../talk/Talk";
 import { Broken, ErrorBoundary } from "./ErrorBoundary";
-import { useWords, WordsProvider } from "./language";
+import { type Held, HeldKeys } from "./heldKeys";
+import { loadAllWords, useWords, WordsProvider } from "./language";
 import { MeProvider } from "./me";
 import { NoticesProvider, useNotices } from "./Notices";
 import { NotSignedIn } from "./NotSignedIn";
 import { goBack, goTo, usePlace } from "./navigation";
-import { ShortcutHelp } from "./ShortcutHelp";
+import { loadAhead, onDemand } from "./onDemand";
 import { SignInWithLink } from "./SignInWithLink";
 import { useChanges } from "./serverChanges";
 import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
 
-const Settings = lazy(() => import("./Settings"));
 const Shared = lazy(() => import("../talk/Shared"));
-const Palette = lazy(() => import("./Palette"));
+const Settings = onDemand(async () => (await import("./Settings")).default);
+const Palette = onDemand(async () => (await import("./Palette")).default);
+const ShortcutHelp = onDemand(async () => (await import("./ShortcutHelp")).ShortcutHelp);
+const Inbox = onDemand(async () => (await import("../inbox/Inbox")).Inbox);
+const Search = onDemand(async () => (await import("../conversations/Search")).Search);
 
 const client = new Client(document.baseURI.replace(/\/$/, ""));
 
@@ -77,7 +79,8 @@ const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "syst
 function Inside() {
   const words = useWords();
   const [isHelp, setHelp] = useState(false);
-  const [isPalette, setPalette] = useState(false);
+  /** What was typed while the palette was loading; undefined: it is closed. */
+  const [palette, setPalette] = useState<Held>();
   const [theme, setTheme] = useTheme();
   const place = usePlace();
   const { all, isKnown } = useConversations();
@@ -88,8 +91,12 @@ function Inside() {
   useEffect(() => {
     if (isKnown) sendStored(client, showRefusal);
   }, [isKnown, showRefusal]);
+  useEffect(() => {
+    void loadAhead().then(loadAllWords);
+  }, []);
   useEffect(() => setBadge(inbox.items.length), [inbox.items.length]);
 
+  const closePalette = () => setPalette(undefined);
   const step = (by: number) => {
     const at = place.name === "talk" ? all.findIndex((each) => each.id === place.id) : -1;
     const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
@@ -99,7 +106,7 @@ function Inside() {
     "?": () => setHelp(true),
     "Mod+k": (event) => {
       event.preventDefault();
-      setPalette(true);
+      setPalette((now) => now ?? { text: "", isEntered: false });
     },
     c: (event) => {
       event.preventDefault();
@@ -128,11 +135,14 @@ function Inside() {
           <Here />
         </ErrorBoundary>
       </div>
-      {isPalette && (
+      {palette && (
         <ErrorBoundary instead={() => null}>
-          <Suspense fallback={null}>
-            <Palette help={() => setHelp(true)} close={() => setPalette(false)} />
-          </Suspense>
+          <Palette
+            help={() => setHelp(true)}
+            held={palette}
+            close={closePalette}
+            meanwhile={<HeldKeys held={palette} close={closePalette} />}
+          />
         </ErrorBoundary>
       )}
       {isHelp && <ShortcutHelp close={() => setHelp(false)} />}
@@ -140,21 +150,19 @@ function Inside() {
   );
 }
 
+const emptyPage = <main className="page" id="main" />;
+
 function Here() {
   const place = usePlace();
   switch (place.name) {
     case "talk":
       return <Talk key={place.id} id={place.id} at={place.at} />;
     case "inbox":
-      return <Inbox />;
+      return <Inbox meanwhile={emptyPage} />;
     case "settings":
-      return (
-        <Suspense fallback={<main className="page" id="main" />}>
-          <Settings />
-        </Suspense>
-      );
+      return <Settings meanwhile={emptyPage} />;
     case "search":
-      return <Search words={place.words} />;
+      return <Search words={place.words} meanwhile={emptyPage} />;
     case "enter":
     case "shared":
     case "home":

@@ -8,6 +8,7 @@ import { VisibleText } from "../markdown/VisibleText";
 import type { Words } from "../words/en";
 import { ago } from "../words/times";
 import { offeredActions } from "./actions";
+import type { Held } from "./heldKeys";
 import { Icon, type IconName } from "./Icon";
 import { useLanguage, useWords } from "./language";
 import { goTo } from "./navigation";
@@ -29,9 +30,16 @@ interface Item {
   run: () => void;
 }
 
-export default function Palette({ help, close }: { help: () => void; close: () => void }) {
+interface Props {
+  help: () => void;
+  /** What was typed before. */
+  held: Held;
+  close: () => void;
+}
+
+export default function Palette({ help, held, close }: Props) {
   const words = useWords();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(held.text);
   const [at, setAt] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -63,6 +71,12 @@ export default function Palette({ help, close }: { help: () => void; close: () =
     leave();
     item?.run();
   };
+  const isEntered = useRef(held.isEntered);
+  useEffect(() => {
+    if (!isEntered.current) return;
+    isEntered.current = false;
+    run(chosen);
+  });
   const pressed = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

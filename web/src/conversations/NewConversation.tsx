@@ -1,7 +1,7 @@
 // A new conversation: its agent, its folder and its first message.
 import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
@@ -10,6 +10,7 @@ import { lookUp } from "../app/lookup";
 import { MenuSelect } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { goTo, usePlace } from "../app/navigation";
+import { onDemand } from "../app/onDemand";
 import { PageHeader } from "../app/PageHeader";
 import { notifyChange } from "../app/serverChanges";
 import { AttachButton, Attachments, pasteFiles, useDropped } from "../composer/Attachments";
@@ -27,7 +28,7 @@ import { shortPath } from "../words/paths";
 import { useConversations } from "./conversationList";
 import { keepDirectory } from "./recentDirectories";
 
-const DirectoryPicker = lazy(() => import("./DirectoryPicker"));
+const DirectoryPicker = onDemand(async () => (await import("./DirectoryPicker")).default);
 
 interface Agent {
   name: string;
@@ -206,11 +207,7 @@ export function NewConversation() {
         </div>
       </form>
       <Hints />
-      {isPicking && (
-        <Suspense>
-          <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />
-        </Suspense>
-      )}
+      {isPicking && <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />}
       {careful.dialog}
     </main>
   );

@@ -1,12 +1,13 @@
 // The dialogs of one conversation, which any menu can open: its labels, its remembered permission
 // rules, and its share links. Each is loaded when it is needed.
-import { lazy, Suspense, useSyncExternalStore } from "react";
+import { useSyncExternalStore } from "react";
 import { ErrorBoundary } from "../app/ErrorBoundary";
+import { onDemand } from "../app/onDemand";
 
 const DIALOGS = {
-  labels: lazy(() => import("./Labels")),
-  rules: lazy(() => import("./Rules")),
-  shares: lazy(() => import("./Shares")),
+  labels: onDemand(async () => (await import("./Labels")).default),
+  rules: onDemand(async () => (await import("./Rules")).default),
+  shares: onDemand(async () => (await import("./Shares")).default),
 };
 const listeners = new Set<() => void>();
 let open: { which: keyof typeof DIALOGS; id: string } | undefined;
@@ -34,9 +35,7 @@ export function ConversationDialog() {
   const Shown = DIALOGS[shown.which];
   return (
     <ErrorBoundary instead={() => null}>
-      <Suspense>
-        <Shown key={shown.id} id={shown.id} close={() => show(undefined)} />
-      </Suspense>
+      <Shown key={shown.id} id={shown.id} close={() => show(undefined)} />
     </ErrorBoundary>
   );
 }

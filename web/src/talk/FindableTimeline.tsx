@@ -1,17 +1,18 @@
 // The messages, and the bar that finds text in them.
-import { type ComponentProps, lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
+import { type ComponentProps, useCallback, useEffect, useRef, useState } from "react";
 import { useAction } from "../app/actions";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { composer } from "../app/focus";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
+import { onDemand } from "../app/onDemand";
 import { useKeys } from "../app/shortcuts";
 import type { TextHit } from "./findText";
 import { printConversation, usePrint } from "./printing";
 import { Timeline } from "./Timeline";
 
-const FindBar = lazy(() => import("./FindBar"));
+const FindBar = onDemand(async () => (await import("./FindBar")).default);
 
 /** The event by which a button outside of it opens the bar. */
 const OPEN = "turnwire:find";
@@ -79,9 +80,7 @@ export function FindableTimeline(props: Props) {
     <div className="findable">
       {isOpen && (
         <ErrorBoundary instead={nothing}>
-          <Suspense fallback={null}>
-            <FindBar id={id} view={snapshot.view} show={show} close={close} />
-          </Suspense>
+          <FindBar id={id} view={snapshot.view} show={show} close={close} />
         </ErrorBoundary>
       )}
       <Timeline key={`${id} ${at ?? ""}`} {...props} found={found} />

@@ -5,7 +5,7 @@ import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { VisibleText } from "../markdown/VisibleText";
+import { Files } from "./FileNames";
 
 interface Props {
   conversation: Conversation;
@@ -102,21 +102,5 @@ export function Rewind({ conversation, sequence, status, created, close }: Props
         </>
       )}
     </Dialog>
-  );
-}
-
-/** The files by name, as the agent calls them. */
-export function Files({ files, label }: { files: readonly string[]; label?: string }) {
-  const words = useWords();
-  return (
-    <ul className="files" aria-label={label ?? words.rewind.files} tabIndex={0}>
-      {files.map((file) => (
-        <li key={file}>
-          <code dir="ltr">
-            <VisibleText text={file} />
-          </code>
-        </li>
-      ))}
-    </ul>
   );
 }

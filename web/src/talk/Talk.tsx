@@ -2,7 +2,6 @@
 import type { MessageView, View } from "@turnwire/client";
 import { useConversation, useStop, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { AgentPanel, hasPanel } from "../agent/AgentPanel";
 import { useAction } from "../app/actions";
 import { composer, focusComposerIfLost } from "../app/focus";
 import { useWords } from "../app/language";
@@ -15,16 +14,16 @@ import { sendStoring } from "../composer/outbox";
 import { Queue } from "../composer/Queue";
 import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
-import { Inspector, type Subject } from "../inspect/Inspector";
+import type { Subject } from "../inspect/Inspector";
 import { Requests } from "../requests/Requests";
 import { AgentName } from "./AgentMark";
 import { Announcer } from "./Announcer";
 import { BackgroundTasks } from "./BackgroundTasks";
-import { Closed } from "./Closed";
 import { ConnectionBanner } from "./ConnectionBanner";
-import { supportsCommand, supportsControl } from "./capabilities";
+import { hasPanel, supportsCommand, supportsControl } from "./capabilities";
 import { OPTIONS } from "./connectionOptions";
 import { createdAfter } from "./createdFiles";
+import { AgentPanel, Closed, Inspector, Rewind } from "./dialogs";
 import { Empty } from "./Empty";
 import { FindableTimeline } from "./FindableTimeline";
 import { Header } from "./Header";
@@ -34,7 +33,6 @@ import { type MessageActions, textIn } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
 import { Plan } from "./Plan";
 import { PrintTitle } from "./PrintTitle";
-import { Rewind } from "./Rewind";
 import { contentFor } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
 import { useTitle } from "./tabTitle";
@@ -137,7 +135,12 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
 
   if (connection === "closed")
     return (
-      <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
+      <Closed
+        id={id}
+        at={at}
+        wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"}
+        meanwhile={<main className="page" id="main" />}
+      />
     );
   const agent = status?.agent ?? capabilities?.agent ?? info?.agent;
   const say = (text: string) => {

@@ -150,6 +150,7 @@ export const en = {
   tryAgain: "Try again",
   broken: "This page could not be shown",
   brokenHint: "No message is lost. Reload the page. If it happens again, report the error below.",
+  partMissing: "This part of the page could not be loaded. Check the connection, then try again.",
   reload: "Reload",
   brokenRow: "This part could not be shown. Its raw data:",
   ago: {

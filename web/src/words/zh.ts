@@ -132,6 +132,7 @@ export const zh: Words = {
   tryAgain: "重试",
   broken: "此页面无法显示",
   brokenHint: "消息没有丢失。请重新加载页面。如果再次出现，请报告下面的错误。",
+  partMissing: "页面的这一部分无法加载。请检查网络连接，然后重试。",
   reload: "重新加载",
   brokenRow: "这部分无法显示，以下是原始数据：",
   ago: { now: "刚刚", minutes: (n) => `${n} 分钟前`, hours: (n) => `${n} 小时前`, days: (n) => `${n} 天前` },
