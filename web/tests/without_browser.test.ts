@@ -236,6 +236,7 @@ describe("a permission hides no argument", () => {
           { sign: "-", text: "a" },
           { sign: "+", text: "b" },
         ],
+        parts: [{ at: 0, path: "/x", text: "a" }],
       },
     ]);
   });

@@ -10,13 +10,15 @@ import { useKeys } from "../app/shortcuts";
 import { useStartedAnswer } from "../composer/drafts";
 import { hasInvisible, VisibleText } from "../markdown/VisibleText";
 import { BrokenRow } from "../talk/BrokenRow";
+import { Comparison } from "../tools/Comparison";
 import { CommandLine, Raw } from "../tools/cardParts";
+import type { LineOf } from "../tools/comparedLines";
 import { formatted } from "../tools/toolValues";
-import { Comparison } from "./Comparison";
 import { permissionTitle } from "./permissionTitle";
 import { type DeduplicatedParts, deduplicatedPartsOf } from "./requestParts";
 import { rulesIn } from "./suggestedRules";
 import { TimeLeft } from "./TimeLeft";
+import { usePlaces } from "./usePlaces";
 
 interface Props {
   /** The conversation of the request. */
@@ -47,6 +49,7 @@ export function Permission({ conversation, request, decide, role, place }: Props
   const { suggestions = [] } = request;
   const title = permissionTitle(request, words);
   const once = deduplicatedPartsOf(request, title);
+  const lineOf = usePlaces(conversation, request.request_id, once.changes);
   const always = (remember = meanings[0] ?? []) => used.always(remember);
   const hasKeys = place === 0;
   const isOn = isReady && hasKeys && form === "plain";
@@ -68,7 +71,7 @@ export function Permission({ conversation, request, decide, role, place }: Props
           </p>
         )}
         <ErrorBoundary of={request} instead={() => <BrokenRow row={formatted(request.input)} />}>
-          <RequestParts once={once} />
+          <RequestParts once={once} lineOf={lineOf} />
         </ErrorBoundary>
         {request.reason && (
           <p className="muted">
@@ -151,12 +154,18 @@ export function Permission({ conversation, request, decide, role, place }: Props
 }
 
 /** All arguments: the person who decides must see each of them. */
-function RequestParts({ once: { command, changes, rest } }: { once: DeduplicatedParts }) {
+function RequestParts({
+  once: { command, changes, rest },
+  lineOf,
+}: {
+  once: DeduplicatedParts;
+  lineOf: LineOf;
+}) {
   return (
     <>
       {command !== undefined && <CommandLine command={command} />}
       {changes.map((change, at) => (
-        <Comparison key={at} change={change} />
+        <Comparison key={at} change={change} lineOf={lineOf} />
       ))}
       {rest !== undefined && <Raw value={rest} />}
     </>

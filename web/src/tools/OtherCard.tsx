@@ -9,7 +9,8 @@ import { lookUp } from "../app/lookup";
 import { useNotices } from "../app/Notices";
 import { VisibleText } from "../markdown/VisibleText";
 import { byteCount } from "../words/numbers";
-import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
+import { CommandLine, Output, Raw, Todos } from "./cardParts";
+import { Comparison } from "./Comparison";
 import { EarlierPlans } from "./EarlierPlans";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
@@ -87,7 +88,7 @@ function Inside({ block, kind }: { block: unknown; kind: Kind }) {
         </>
       );
     case "change":
-      return changesOf(block, undefined).map((change, at) => <Diff key={at} change={change} />);
+      return changesOf(block, undefined).map((change, at) => <Comparison key={at} change={change} />);
     case "todo":
       return <Todos todos={todosIn(listIn(block, "items"))} />;
     default:

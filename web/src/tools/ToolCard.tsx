@@ -13,7 +13,8 @@ import { outcomeText } from "../requests/outcome";
 import { partsOf } from "../requests/requestParts";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
-import { CommandLine, Diff, Output, Raw, Todos } from "./cardParts";
+import { CommandLine, Output, Raw, Todos } from "./cardParts";
+import { Comparison } from "./Comparison";
 import { EarlierPlans } from "./EarlierPlans";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
@@ -230,7 +231,7 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
     case "change": {
       const changes = changesOf(input, tool.result?.details);
       if (!changes.length) return <Raw value={input} />;
-      return changes.map((change, at) => <Diff key={at} change={change} />);
+      return changes.map((change, at) => <Comparison key={at} change={change} />);
     }
     case "todo": {
       const todos = todosOf(input);
@@ -387,7 +388,7 @@ function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
       <p className="label">{words.ranInstead}</p>
       {command !== undefined && <CommandLine command={command} />}
       {changes.map((change, at) => (
-        <Diff key={at} change={change} />
+        <Comparison key={at} change={change} />
       ))}
       {isObject(others) && !Object.keys(others).length ? null : <Raw value={others} />}
     </>

@@ -10,7 +10,6 @@ import { LongText } from "../markdown/LongText";
 import { VisibleText } from "../markdown/VisibleText";
 import { markupParts } from "./agentMarkup";
 import { colouredPieces, withoutColours } from "./ansi";
-import type { Change } from "./fileChanges";
 import { formatted, type Todo } from "./toolValues";
 
 /** The number of lines that are shown at first. */
@@ -106,39 +105,6 @@ export function CommandLine({ command }: { command: string }) {
     </div>
   );
 }
-
-export function Diff({ change }: { change: Change }) {
-  const words = useWords();
-  const [isAll, setAll] = useState(false);
-  const shown = isAll ? change.lines : change.lines.slice(0, FIRST);
-  const counts = { "+": 0, "-": 0 };
-  for (const { sign } of change.lines) if (sign === "+" || sign === "-") counts[sign] += 1;
-  return (
-    <figure className="diff">
-      <figcaption>
-        <span className="path">
-          <VisibleText text={change.path} />
-        </span>
-        <span className="added">+{counts["+"]}</span> <span className="removed">−{counts["-"]}</span>
-      </figcaption>
-      <pre tabIndex={0}>
-        {shown.map((line, at) => (
-          <div key={at} className={SIGNS[line.sign]}>
-            <span aria-hidden="true">{line.sign === "@" ? " " : line.sign}</span>
-            <VisibleText text={line.text} />
-          </div>
-        ))}
-      </pre>
-      {shown.length < change.lines.length && (
-        <button type="button" className="quiet small" onClick={() => setAll(true)}>
-          {words.moreLines(change.lines.length - shown.length)}
-        </button>
-      )}
-    </figure>
-  );
-}
-
-const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
 
 /** The states with their own style. An agent may use any word: others get no class. */
 const TODOS = new Set(["pending", "in_progress", "completed"]);

@@ -5,6 +5,16 @@ import { fieldOf, isObject, type Json, listIn, without } from "./toolValues";
 export interface Change {
   path: string;
   lines: DiffLine[];
+  /** The texts that are replaced, of a file whose other lines are not known. */
+  parts?: Part[];
+}
+
+/** A text that is replaced. */
+export interface Part {
+  /** The index of its first line. */
+  at: number;
+  path: string;
+  text: string;
 }
 
 /**
@@ -33,15 +43,27 @@ export function changesIn(input: Json): { changes: Change[]; rest: Json | undefi
   if (read.length && read.length === texts.length) return { changes: read, rest: without(input, "content") };
   const path = fieldOf(input, "file_path", "filePath", "path", "notebook_path");
   const own = without(input, path?.name) ?? {};
-  const changed = (lines: DiffLine[]) => [{ path: path?.text ?? "", lines }];
   const edits = listIn(own, "edits");
   if (!edits.length) {
-    const { lines, rest } = editOf(own);
-    return { changes: path || lines.length ? changed(lines) : [], rest };
+    const edit = editOf(own);
+    const { rest, lines } = edit;
+    return { changes: path || lines.length ? [oneOf(path?.text ?? "", [edit])] : [], rest };
   }
   const many = edits.map((each) => (isObject(each) ? editOf(each) : { lines: [], rest: each }));
   const rest = { ...without(own, "edits"), ...restOf("edits", many) };
-  return { changes: changed(many.flatMap(({ lines }) => lines)), rest: without(rest) };
+  return { changes: [oneOf(path?.text ?? "", many)], rest: without(rest) };
+}
+
+/** Returns the edits of one file as one change, with a gap between them. */
+function oneOf(path: string, edits: { lines: DiffLine[]; text?: string | undefined }[]): Change {
+  const lines: DiffLine[] = [];
+  const parts: Part[] = [];
+  for (const edit of edits) {
+    if (lines.length && edit.lines.length) lines.push({ sign: "@", text: "" });
+    if (edit.text) parts.push({ at: lines.length, path, text: edit.text });
+    lines.push(...edit.lines);
+  }
+  return { path, lines, ...(parts.length ? { parts } : {}) };
 }
 
 /** Returns the rest of each change, by its index, if there is any. */
@@ -68,16 +90,18 @@ export function hasTexts(input: Json): boolean {
 function beforeAndAfter(given: unknown): Change[] {
   if (!isObject(given) || given.type !== "diff" || typeof given.newText !== "string") return [];
   const before = typeof given.oldText === "string" ? given.oldText : "";
-  return [{ path: fieldOf(given, "path")?.text ?? "", lines: diffOf(before, given.newText) }];
+  const lines = diffOf(before, given.newText);
+  return [oneOf(fieldOf(given, "path")?.text ?? "", [{ lines, text: before }])];
 }
 
-/** Reads an edit: an old and a new text. */
-function editOf(given: Json): { lines: DiffLine[]; rest: Json | undefined } {
+/** Reads an edit: an old and a new text. `text`: the old one. */
+function editOf(given: Json): { lines: DiffLine[]; rest: Json | undefined; text: string | undefined } {
   const before = fieldOf(given, "old_string", "oldString");
   const after = fieldOf(given, "new_string", "newString", "content", "new_source");
   return {
     lines: diffOf(before?.text ?? "", after?.text ?? ""),
     rest: without(given, before?.name, after?.name),
+    text: before?.text,
   };
 }
 

@@ -299,6 +299,7 @@ export const en = {
   output: "Output",
   showAll: (n: number) => `Show all ${n.toLocaleString("en")} characters`,
   moreLines: (n: number) => `${n.toLocaleString("en")} more lines`,
+  relativeLines: "Numbered within the replaced text: its place in the file is not known.",
   done: "done",
   failed: "failed",
   denied: "denied",

@@ -255,6 +255,7 @@ export const zh: Words = {
   output: "输出",
   showAll: (n) => `显示全部 ${n.toLocaleString("zh-CN")} 个字符`,
   moreLines: (n) => `还有 ${n.toLocaleString("zh-CN")} 行`,
+  relativeLines: "行号从被替换的文字开始计算：其在文件中的位置未知。",
   done: "完成",
   failed: "失败",
   denied: "已拒绝",

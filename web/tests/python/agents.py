@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import AsyncGenerator
 
@@ -10,7 +11,7 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.content import LoadedFile
 from turnwire.ports import AgentCapabilities
 
-__all__ = ["Bold", "reader"]
+__all__ = ["Bold", "editor", "reader"]
 
 
 class Bold(DemoAgent):
@@ -35,3 +36,11 @@ async def reader(turn: AgentTurn) -> AsyncGenerator[str | Ask, str]:
         if isinstance(part, LoadedFile) and part.data is not None:
             yield f"I have read {part.path}: {len(b64decode(part.data))} bytes. "
     yield "That is all."
+
+
+@agent("editor")
+async def editor(turn: AgentTurn) -> AsyncGenerator[str, str]:
+    """Asks for the permission for a call of `Edit`, whose input is the message."""
+    async with turn.tool("Edit", json.loads(turn.text), needs_permission=True) as call:
+        call.result = "edited"
+    yield "Done."

@@ -1,20 +1,26 @@
-// What would change in a file: line by line with numbers and colours, side by side where there is room.
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+// What changes in a file: line by line with numbers and colours, side by side where there is room.
+import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useWords } from "../app/language";
 import { useHighlight } from "../markdown/highlight";
 import type { Piece } from "../markdown/languages";
 import { VisibleText } from "../markdown/VisibleText";
-import type { Change } from "../tools/fileChanges";
-import { type NumberedLine, numbered, pairsOf } from "./comparedLines";
+import { type LineOf, type NumberedLine, numbered, pairsOf } from "./comparedLines";
+import type { Change } from "./fileChanges";
 
 /** Lines that are shown first. */
 const FIRST = 400;
 /** Pixels that two columns need. */
-const WIDE = 900;
+const WIDE = 820;
 
 const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
 
-export function Comparison({ change }: { change: Change }) {
+interface Props {
+  change: Change;
+  /** Where replaced texts are in their files. */
+  lineOf?: LineOf | undefined;
+}
+
+export function Comparison({ change, lineOf }: Props) {
   const words = useWords();
   const figure = useRef<HTMLElement>(null);
   const [isWide, setWide] = useState(false);
@@ -25,7 +31,7 @@ export function Comparison({ change }: { change: Change }) {
     observer.observe(figure.current);
     return () => observer.disconnect();
   }, []);
-  const lines = numbered(change.lines);
+  const { lines, isRelative } = useMemo(() => numbered(change, lineOf), [change, lineOf]);
   const language = /\.(\w+)$/.exec(change.path)?.[1]?.toLowerCase();
   const before = useColours(lines, "-", language);
   const after = useColours(lines, "+", language);
@@ -45,6 +51,7 @@ export function Comparison({ change }: { change: Change }) {
         </span>
         <span className="added">+{counts["+"]}</span> <span className="removed">−{counts["-"]}</span>
       </figcaption>
+      {isRelative && <p className="muted">{words.relativeLines}</p>}
       {isBoth ? (
         <div className="sides">
           <pre tabIndex={0}>{pairsOf(shown).map(([old], at) => draw(old, at))}</pre>
