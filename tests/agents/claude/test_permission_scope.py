@@ -86,9 +86,41 @@ async def test_always_of_one_user_is_asked_again_of_the_owner(tmp_path: Path) ->
             asked = await asks_or_ends(client)
             assert asked["type"] == "assistant.permission_request", "the owner is asked"
             offered = asked["payload"]["suggestions"]
-            assert "localSettings" in {rule["destination"] for rule in offered}, "theirs to give"
+            assert {rule["destination"] for rule in offered} == {"session"}
             await decide(client, asked, "m-2")
             await client.end_of(1)
+
+
+async def test_always_of_the_owner_holds_until_it_is_taken_back(tmp_path: Path) -> None:
+    work, home, data = places(tmp_path)
+    calls = [Say([bash("python3 -c pass", f"call_{number}")]) for number in range(4)]
+    async with (
+        ModelApi(*calls[:2], "Done.", calls[2], "Again.", calls[3], "Asked.") as api,
+        serving(data, agents={"claude": claude(api, home)}, roots=[str(work)]) as server,
+        await begin(server, server.token, work) as client,
+        server.http() as http,
+    ):
+        await client.say("run it, twice", "m-1")
+        asked = await asks_or_ends(client)
+        offered = asked["payload"]["suggestions"]
+        assert {rule["type"] for rule in offered} == {"addRules"}, "no change of the mode"
+        await decide(client, asked, "m-2", remember=offered)
+        assert (await asks_or_ends(client))["type"] == "assistant.complete", "asked once"
+        await client.say("run it once more", "m-3")
+        assert (await asks_or_ends(client))["type"] == "assistant.complete", "asked no more"
+        assert not list(work.glob(".claude/*")), "Claude keeps nothing for the directory"
+        rules = (await http.get("/api/rules")).json()["rules"]
+        assert rules, "they are all listed"
+        for rule in rules:
+            assert rule["kept_by"] == "turnwire"
+            of = f"/api/conversations/{rule['conversation_id']}/rules"
+            assert (await http.delete(f"{of}/{rule['rule_id']}")).status_code == 204
+        assert (await http.get("/api/rules")).json()["rules"] == []
+        await client.say("run it at last", "m-4")
+        asked = await asks_or_ends(client)
+        assert asked["type"] == "assistant.permission_request", "the same process asks again"
+        await decide(client, asked, "m-5")
+        await client.end_of(3)
 
 
 def test_an_imported_conversation_asks_and_works_below_the_roots(tmp_path: Path) -> None:

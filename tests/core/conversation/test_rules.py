@@ -17,15 +17,13 @@ def rule(place: str | None, **more: Any) -> dict[str, Any]:
     return {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": place, **more}
 
 
+@pytest.mark.parametrize("is_owners", [True, False])
 @pytest.mark.parametrize("place", PLACES)
-def test_in_a_users_conversation_a_rule_holds_for_the_session(place: str | None) -> None:
-    offered = offered_rules([rule(place), SESSION], is_owners=False, modes=[])
+def test_a_rule_holds_for_the_session_so_that_it_can_be_taken_back(
+    place: str | None, is_owners: bool
+) -> None:
+    offered = offered_rules([rule(place), SESSION], is_owners=is_owners, modes=[])
     assert offered == [rule("session"), SESSION]
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_in_the_owners_it_holds_where_the_agent_says(place: str | None) -> None:
-    assert offered_rules([rule(place)], is_owners=True, modes=[]) == [rule(place)]
 
 
 def test_a_rule_that_cannot_be_narrowed_to_the_session_is_for_the_owner() -> None:
@@ -47,6 +45,24 @@ def test_a_mode_for_the_owner_only_is_not_offered(is_owners: bool) -> None:
     ]
     offered = offered_rules(modes, is_owners=is_owners, modes=["default", "acceptEdits"])
     assert offered == modes[:1]
+
+
+MODE = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+
+
+@pytest.mark.parametrize(
+    ("offers", "kept"),
+    [
+        ([MODE, rule("session")], [rule("session")]),
+        ([MODE, SESSION], [MODE, SESSION]),
+        ([MODE], [MODE]),
+        ([MODE, "words"], [MODE, "words"]),
+    ],
+)
+def test_a_mode_that_is_not_needed_beside_named_tools_is_not_offered(
+    offers: list[Any], kept: list[Any]
+) -> None:
+    assert offered_rules(offers, is_owners=True, modes=["acceptEdits"]) == kept
 
 
 def test_typed_rules_are_offered_as_plain_values() -> None:

@@ -22,6 +22,7 @@ from turnwire.core.conversation.rules import (
     is_mode,
     is_of_same_input,
     says_what_it_allows,
+    without_needless_modes,
 )
 from turnwire.core.digest import digest_of
 from turnwire.core.error_codes import Refused
@@ -113,10 +114,7 @@ def rules_that_allow(rules: list[Rule], event: ev.PermissionRequested, agent: st
     ]
     if not own:
         return []
-    offers = msgspec.to_builtins(event.suggestions)
-    others = [offered for offered in offers if not is_mode(offered)]
-    if all(isinstance(each, dict) and "rules" in each for each in others):
-        offers = others
+    offers = without_needless_modes(msgspec.to_builtins(event.suggestions))
     found = [_find(own, offered) for offered in offers]
     known = [rule for rule in found if rule is not None]
     return known if event.decision_only or len(known) == len(found) else []

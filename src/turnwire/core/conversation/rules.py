@@ -15,6 +15,7 @@ __all__ = [
     "is_of_same_input",
     "offered_rules",
     "says_what_it_allows",
+    "without_needless_modes",
 ]
 
 _SESSION = "session"  # the destination of rules that end with the agent's process
@@ -23,7 +24,8 @@ _SESSION = "session"  # the destination of rules that end with the agent's proce
 def for_session(rule: Any) -> Any:
     """Returns the rule with the destination `session`. A rule without a destination is unchanged.
 
-    A rule kept in a directory or for this machine would also hold for the agents of other users.
+    A rule kept in a directory or for this machine would also hold for the agents of other users,
+    and only the agent could remove it.
     """
     if isinstance(rule, dict) and rule.get("destination", _SESSION) != _SESSION:
         return {**rule, "destination": _SESSION}
@@ -42,19 +44,31 @@ def all_for_session(rules: list[Any]) -> list[Any]:
 def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[str]) -> list[Any]:
     """Returns the suggestions that people are offered, as plain values, without duplicates.
 
-    `is_owners`: the conversation belongs to the owner of the data. In any other conversation a rule
-    holds for the session only; a rule that cannot (`narrowable: false`) is left out. `modes` are
-    the permission modes that any user may choose. A suggestion to change to another mode is left
-    out.
+    Each holds for the session, so that it can be taken back: a rule in the agent's settings could
+    not. A rule that holds for longer in any case (`narrowable: false`) is for the owner of the data
+    only (`is_owners`: the conversation is theirs). `modes` are the permission modes that any user
+    may choose. A suggestion to change to another mode is left out, and so is one that is not needed.
     """
     rules: list[Any] = []
     for suggestion in to_builtins(suggestions):
-        rule = suggestion if is_owners else for_session(suggestion)
+        rule = for_session(suggestion)
         if rule != suggestion and suggestion.get("narrowable") is False:
-            continue
+            if not is_owners:
+                continue
+            rule = suggestion
         if rule not in rules and _may_be_offered(rule, modes):
             rules.append(rule)
-    return rules
+    return without_needless_modes(rules)
+
+
+def without_needless_modes(offers: list[Any]) -> list[Any]:
+    """Returns the offers without changes of the mode, if all others name the tools that they allow.
+
+    The mode would allow more than the call, and would stay after those rules were taken back.
+    """
+    others = [offered for offered in offers if not is_mode(offered)]
+    name_tools = all(isinstance(each, dict) and "rules" in each for each in others)
+    return others if others and name_tools else offers
 
 
 def _may_be_offered(rule: Any, modes: Collection[str]) -> bool:
