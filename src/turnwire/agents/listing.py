@@ -40,6 +40,13 @@ def _command(name: str) -> _Has:
     return lambda able: name in able.commands
 
 
+def _choice(listed: str, command: str) -> _Has:
+    """A command of which the session may offer nothing counts only if the agent lists choices."""
+    return lambda able: (
+        command in able.commands and (not able.session_offers or bool(getattr(able, listed)))
+    )
+
+
 def _control(name: str) -> _Has:
     return lambda able: name in able.controls
 
@@ -47,8 +54,17 @@ def _control(name: str) -> _Has:
 _ABILITIES: list[tuple[str, str, _Has]] = [
     ("images", "sees pictures", lambda able: able.images),
     ("files", "reads files", lambda able: able.reads_files or bool(able.files)),
-    ("models", "changes its model", _command("session.set_model")),
-    ("permission_modes", "changes its permission mode", _command("session.set_permission_mode")),
+    ("models", "changes its model", _choice("models", "session.set_model")),
+    (
+        "permission_modes",
+        "changes its permission mode",
+        _choice("permission_modes", "session.set_permission_mode"),
+    ),
+    (
+        "session_offers",
+        "changes what its session offers: model, mode, how much it thinks",
+        lambda able: able.session_offers,
+    ),
     (
         "thinking",
         "changes how much it thinks",

@@ -10,6 +10,8 @@ from typing import Annotated, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from turnwire.core.offers import SessionOption, Setting
+
 __all__ = [
     "CONTROLS",
     "AgentControl",
@@ -22,6 +24,7 @@ __all__ = [
     "Done",
     "ListCommands",
     "ListModels",
+    "ListSessionOptions",
     "McpReconnect",
     "McpServer",
     "McpServers",
@@ -31,6 +34,8 @@ __all__ = [
     "Models",
     "RewindFiles",
     "Rewound",
+    "SessionOptions",
+    "SetSessionOption",
     "SlashCommand",
     "StopTask",
     "name_of",
@@ -71,6 +76,17 @@ class McpToggle(_Control, frozen=True, tag="mcp_toggle"):
     enabled: bool
 
 
+class ListSessionOptions(_Control, frozen=True, tag="session_options"):
+    """Returns the further options of the agent's session, such as how long it thinks."""
+
+
+class SetSessionOption(_Control, frozen=True, tag="set_session_option"):
+    """Changes an option of the agent's session, permanently for this conversation."""
+
+    option: _NotEmpty  # one of the result of `session_options`
+    value: Setting
+
+
 class StopTask(_Control, frozen=True, tag="stop_task"):
     """Ends a background task."""
 
@@ -90,7 +106,15 @@ class ListCommands(_Control, frozen=True, tag="commands"):
 
 
 AgentControl: TypeAlias = (
-    McpStatus | McpReconnect | McpToggle | StopTask | ContextUsage | ListModels | ListCommands
+    McpStatus
+    | McpReconnect
+    | McpToggle
+    | StopTask
+    | ContextUsage
+    | ListModels
+    | ListCommands
+    | ListSessionOptions
+    | SetSessionOption
 )
 
 
@@ -117,7 +141,7 @@ def name_of(control: Control) -> str:
 def only_asks(control: Control) -> bool:
     """Returns whether a control changes nothing, so that it needs no record."""
     match control:
-        case McpReconnect() | McpToggle() | StopTask():
+        case McpReconnect() | McpToggle() | StopTask() | SetSessionOption():
             return False
         case RewindFiles(dry_run=dry_run):
             return dry_run
@@ -200,6 +224,13 @@ class Commands(_Result, frozen=True, tag="commands"):
     commands: list[SlashCommand]
 
 
+class SessionOptions(_Result, frozen=True, tag="session_options"):
+    """The options of the agent's session, and their current values."""
+
+    options: list[SessionOption]
+    values: dict[str, Setting]
+
+
 class Rewound(_Result, frozen=True, tag="rewind"):
     """The files that were restored, or would be."""
 
@@ -207,4 +238,6 @@ class Rewound(_Result, frozen=True, tag="rewind"):
     failed: list[str] = []  # files that could not be restored
 
 
-ControlResult: TypeAlias = Done | McpServers | ContextUsed | Models | Commands | Rewound
+ControlResult: TypeAlias = (
+    Done | McpServers | ContextUsed | Models | Commands | SessionOptions | Rewound
+)

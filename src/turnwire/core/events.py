@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.blocks import ContentBlock, TodoItem
+from turnwire.core.offers import Offers, Setting
 from turnwire.core.question_names import asked_by_name
 from turnwire.core.usage import ModelUsage, Usage
 
@@ -37,6 +38,7 @@ __all__ = [
     "RequestWithdrawn",
     "ResultSummary",
     "SessionInit",
+    "SessionOffered",
     "SystemEvent",
     "Task",
     "TaskChanged",
@@ -352,6 +354,15 @@ class ChoiceRefused(SystemEvent, frozen=True, kw_only=True):
     stays: Choice
 
 
+class SessionOffered(SystemEvent, frozen=True, kw_only=True):
+    """The session says what it offers, and its current settings; again after each change."""
+
+    offers: Offers
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Setting] = {}
+
+
 class TitleProposed(SystemEvent, frozen=True, kw_only=True):
     """The agent proposes a title for the conversation."""
 
@@ -452,6 +463,7 @@ NormalizedStreamEvent: TypeAlias = (
     | SystemEvent
     | PermissionModeChanged
     | ChoiceRefused
+    | SessionOffered
     | TitleProposed
     | AnswerDelivered
     | AgentIdle

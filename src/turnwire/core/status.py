@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr
 from turnwire.core.content import Content
 from turnwire.core.events import Question
 from turnwire.core.lenient import known
+from turnwire.core.offers import SessionOption, Setting
 from turnwire.core.usage import Usage
 
 __all__ = [
@@ -193,6 +194,10 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     agent: str | None = None  # the agent that speaks now; absent: there was never another one
     next_agent: str | None = None  # the agent that was chosen for the next turn
     rules: int = 0  # the number of remembered rules; a change of it means a new list
+    # Changes with what the agent's session offers: connect again for the new capabilities. Absent:
+    # no session has said what it offers.
+    offers: str | None = None
+    session_options: dict[str, Setting] = {}  # the current values of the session's own options
 
 
 # --- capabilities and limits ----------------------------------------------------------------------
@@ -210,6 +215,9 @@ class Capabilities(_Plain, frozen=True):
     fork: bool = False  # the conversation can be forked; false only if its agent is not installed
     steer: bool = False  # a user.message may go into the running turn
     files: list[str] = []  # types of files that a user.message may contain, as in an Accept header
+    # Further options of the agent's session, for the control `set_session_option`.
+    session_options: list[SessionOption] = []
+    offers: str | None = None  # the `offers` of the status that these capabilities include
 
 
 class Limits(_Plain, frozen=True):

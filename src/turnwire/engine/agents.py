@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from turnwire.core.error_codes import Refused
+from turnwire.core.offers import Offers, open_to_all
 from turnwire.dialects.v2 import payloads as p
 from turnwire.ports import Agent, AgentCapabilities
 
@@ -68,22 +69,30 @@ class KnownAgents:
             raise Refused("NOT_SUPPORTED", f"The agent {name} has no {command}.")
         return able
 
-    def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
+    def capabilities(
+        self, name: str, *, is_owner: bool = True, offers: Offers | None = None
+    ) -> p.Capabilities:
         """Returns the commands and choices that this agent offers; few if it does not exist.
 
-        `is_owner`: for the owner of the data, or for a program of the owner.
+        `is_owner`: for the owner of the data, or for a program of the owner. `offers`: those of the
+        session, if it has said what it offers.
         """
         agent = self._agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
         others = ["session.set_agent"] if self._agents.keys() - {name} else []
+        told = offers if offers is not None and able.session_offers else Offers()
+        modes = [*able.modes_for(is_owner=is_owner), *(told.permission_modes if is_owner else [])]
+        options = told.session_options
         return p.Capabilities(
             name,
             [*_COMMANDS, *able.commands, *others],
-            able.images,
-            able.models,
-            able.modes_for(is_owner=is_owner),
+            able.images and told.images is not False,
+            list(dict.fromkeys([*able.models, *told.models])),
+            list(dict.fromkeys(modes)),
             able.controls,
             agent is not None,
             able.steers,
             ["*/*"] if able.reads_files else able.files,
+            options if is_owner else open_to_all(options),
+            told.id or None,
         )

@@ -18,6 +18,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.error_codes import Refused
+from turnwire.core.offers import Offers
 from turnwire.core.partials import Partial
 from turnwire.core.status import Status
 from turnwire.core.times import iso
@@ -418,6 +419,25 @@ class Engine:
         `is_owner`: for the owner of the data, or for a program of the owner.
         """
         return self._agents.capabilities(name, is_owner=is_owner)
+
+    async def capabilities_of(
+        self, row: ConversationRow, *, is_owner: bool = True
+    ) -> p.Capabilities:
+        """Returns what the agent of a conversation offers, with what its session offers."""
+        agent = await self.agent_of(row)
+        offers = await self.offers_of(row)
+        return self._agents.capabilities(agent, is_owner=is_owner, offers=offers)
+
+    async def offers_of(self, row: ConversationRow) -> Offers | None:
+        """Returns what the session of the agent offers. None: no session has said it yet."""
+        actor = self.alive.get(row.conversation_id)
+        if actor is not None:
+            state = actor.state
+        else:
+            with suppress(StorageUnavailable, Damaged):  # then the command itself is refused
+                row = await self.store.conversation(row.conversation_id) or row
+            state = row.state
+        return None if state.offered is None else state.offered.offers
 
     # --- following ----------------------------------------------------------------------------
 

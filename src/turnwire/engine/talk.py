@@ -314,7 +314,8 @@ class Talk:
         chosen = None if model is UNSET else await self._model(model)
         mode = None if permission_mode is UNSET else permission_mode
         if mode is not None:
-            check_mode(await self._engine.check_able(self.row, "session.set_permission_mode"), mode)
+            able = await self._engine.check_able(self.row, "session.set_permission_mode")
+            check_mode(able, mode, await self._engine.offers_of(self.row))
         if max_thinking_tokens is not UNSET:
             await self._engine.check_able(self.row, "session.set_max_thinking_tokens")
         return i.Chose(
@@ -329,10 +330,13 @@ class Talk:
     async def _model(self, model: str | None) -> str:
         """Returns the name of the model. Raises Refused if the agent does not support it."""
         able = await self._engine.check_able(self.row, "session.set_model")
-        if model is None and _DEFAULT not in able.models:
+        offers = await self._engine.offers_of(self.row)
+        told = offers.models if offers is not None and able.session_offers else []
+        models = [*able.models, *told]
+        if model is None and _DEFAULT not in models:
             raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
         chosen = _DEFAULT if model is None else model
-        check_model(able, chosen)
+        check_model(able, chosen, offers)
         return chosen
 
     async def rewind_files(

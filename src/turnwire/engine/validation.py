@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
+from turnwire.core.offers import Offers
 from turnwire.ports import AgentCapabilities
 
 __all__ = ["check_mode", "check_model", "valid"]
@@ -16,19 +17,31 @@ __all__ = ["check_mode", "check_model", "valid"]
 T = TypeVar("T", bound=Struct)
 
 
-def check_model(able: AgentCapabilities, model: str) -> None:
-    """Raises Refused if the agent does not offer this model."""
-    if model not in able.models:
-        known = _known("model", able.models)
+def check_model(able: AgentCapabilities, model: str, offers: Offers | None = None) -> None:
+    """Raises Refused if neither the agent nor its session offers this model.
+
+    A session that is not open yet refuses the model itself.
+    """
+    models = _with(able, able.models, None if offers is None else offers.models)
+    if models is not None and model not in models:
+        known = _known("model", models)
         raise Refused("INVALID_PAYLOAD", f"There is no model {model!r}. {known}")
 
 
-def check_mode(able: AgentCapabilities, mode: str) -> None:
-    """Raises Refused if the agent does not offer this permission mode."""
-    modes = able.modes_for(is_owner=True)
-    if mode not in modes:
+def check_mode(able: AgentCapabilities, mode: str, offers: Offers | None = None) -> None:
+    """Raises Refused if neither the agent nor its session offers this permission mode."""
+    own = able.modes_for(is_owner=True)
+    modes = _with(able, own, None if offers is None else offers.permission_modes)
+    if modes is not None and mode not in modes:
         known = _known("permission mode", modes)
         raise Refused("INVALID_PAYLOAD", f"There is no permission mode {mode!r}. {known}")
+
+
+def _with(able: AgentCapabilities, own: list[str], offered: list[str] | None) -> list[str] | None:
+    """Returns the choices of the agent and of its session. None: only a session will tell."""
+    if not able.session_offers:
+        return own
+    return None if offered is None else list(dict.fromkeys([*own, *offered]))
 
 
 def _known(kind: str, names: list[str]) -> str:

@@ -13,6 +13,7 @@ from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import Message
+from turnwire.core.offers import Setting
 from turnwire.errors import TurnwireError
 from turnwire.ports.lease import Lease
 
@@ -68,6 +69,10 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     # own is a fork of, as text with its first prompt. False: it reads `SessionStart.history`, or does
     # not need to know.
     takes_recap: bool = True
+    # Its sessions say themselves what they offer, with SessionOffered: models, permission modes and
+    # options in addition to these. Of the permission modes and options that it does not list here,
+    # only the owner may choose those that could widen what the agent may do.
+    session_offers: bool = False
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
         """Returns the permission modes that a user may choose."""
@@ -120,6 +125,8 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # agent that does not know its cost may ignore it.
     max_budget_usd: float | None = None
     mcp_off: list[str] = []  # MCP servers that a person has switched off in this conversation
+    # Options of the session that a person has chosen: the names and values of its own offers.
+    session_options: dict[str, Setting] = {}
     # The directories below which this session may work, for directories in `options`; `cwd` was
     # checked already. None: any directory.
     roots: list[str] | None = None

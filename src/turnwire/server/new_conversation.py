@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from turnwire.core.controls import AgentControl, SetSessionOption
 from turnwire.core.error_codes import Refused
+from turnwire.core.status import Capabilities
 from turnwire.engine import Talk
 from turnwire.ports import Agent, AgentCapabilities
 from turnwire.server.access.keys import Who, digest_of
@@ -22,7 +24,9 @@ __all__ = [
     "NewConversation",
     "begin",
     "check_mode_for",
+    "check_option_for",
     "check_title",
+    "fork_modes",
     "id_for",
     "open_roots",
     "options_for",
@@ -124,6 +128,29 @@ def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) 
         there = ", ".join(able.permission_modes) or "none"
         said = f"Only the owner of the data may choose {mode!r}; there is: {there}."
         raise Refused("FORBIDDEN", said)
+    if able.session_offers and mode not in able.permission_modes and not who.is_owner:
+        there = ", ".join(able.permission_modes) or "none"
+        said = (
+            f"Only the owner of the data may choose {mode!r}; there is: {there}. The owner can open "
+            "more with `permission_modes` in the settings of the agent."
+        )
+        raise Refused("FORBIDDEN", said)
+
+
+def check_option_for(offered: Capabilities, control: AgentControl, who: Who) -> None:
+    """Raises Refused if a control changes an option that only the owner may choose."""
+    if not isinstance(control, SetSessionOption) or who.is_owner:
+        return
+    if control.option not in {each.option for each in offered.session_options}:
+        said = f"Only the owner of the data may change the option {control.option!r}."
+        raise Refused("FORBIDDEN", said)
+
+
+def fork_modes(agent: Agent | None, who: Who) -> list[str] | None:
+    """Returns the permission modes that a fork of this user may keep. None: any."""
+    if agent is None or (agent.capabilities.session_offers and who.is_owner):
+        return None
+    return agent.capabilities.modes_for(is_owner=who.is_owner)
 
 
 def open_roots(roots: Sequence[Path]) -> str:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from turnwire.core import events as ev
 from turnwire.core.content import ImageContent, TextContent
+from turnwire.core.controls import SetSessionOption
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
+from turnwire.core.offers import Offers, SessionOption, Setting
 from turnwire.ports import NativeFork, SessionPiece, StoredSession
 from turnwire.testing.agent_checks import AgentChecks, Skip, answer_to, result_in
 from turnwire.testing.agent_listener import AgentBroken, Listener
@@ -84,22 +87,46 @@ async def a_picture_is_accepted(checks: AgentChecks) -> None:
 
 
 async def a_listed_choice_is_accepted(checks: AgentChecks) -> None:
-    """Chooses every model and permission mode that the capabilities list for everybody."""
+    """Chooses every model and permission mode that the capabilities list for everybody.
+
+    If the sessions say themselves what they offer, also everything that the session lists.
+    """
     able = checks.make().capabilities
-    if not (able.models or able.permission_modes):
+    if not (able.models or able.permission_modes or able.session_offers):
         raise Skip
     async with checks.session() as heard:
-        for model in reversed(able.models):
+        offers, before = Offers(), dict[str, Setting]()
+        if able.session_offers:
+            await heard.until(
+                lambda: heard.first(ev.SessionOffered) is not None,
+                "session_offered, which its capabilities promise for each session",
+            )
+            told = heard.first(ev.SessionOffered)
+            offers, before = (told.offers, told.options) if told else (offers, before)
+        for model in reversed([*able.models, *offers.models]):
             await heard.session.choose(model=model, permission_mode=None)
-        for mode in reversed(able.permission_modes):
+        for mode in reversed([*able.permission_modes, *offers.permission_modes]):
             await heard.session.choose(model=None, permission_mode=mode)
+        for option in offers.session_options:
+            await _choose_all_of(heard, option, before.get(option.option))
         await checks.say(heard, checks.prompts.plain)
         await heard.turn_ends(1)
         refused = heard.first(ev.ChoiceRefused)
         if refused is not None:
             wanted = refused.wanted.model or refused.wanted.permission_mode
-            raise AgentBroken(f"its capabilities list {wanted!r}, but it was refused")
+            raise AgentBroken(f"it lists {wanted!r}, but it was refused")
         _expect_no_failure(heard)
+
+
+async def _choose_all_of(heard: Listener, option: SessionOption, before: Setting | None) -> None:
+    """Chooses each value of an option, and then the value that it had before."""
+    values: list[Setting] = [each.value for each in option.values] or [True, False]
+    for value in [*values, *([] if before is None else [before])]:
+        try:
+            await heard.session.control(SetSessionOption(option.option, value))
+        except Refused as refused:
+            why = f"it lists {value!r} of {option.option!r}, but refused it: {refused.message}"
+            raise AgentBroken(why) from None
 
 
 async def a_fork_answers(checks: AgentChecks) -> None:

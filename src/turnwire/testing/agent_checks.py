@@ -12,7 +12,14 @@ from msgspec import Struct
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import TextContent
-from turnwire.core.controls import ContextUsage, ListCommands, ListModels, McpStatus, name_of
+from turnwire.core.controls import (
+    ContextUsage,
+    ListCommands,
+    ListModels,
+    ListSessionOptions,
+    McpStatus,
+    name_of,
+)
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
@@ -223,7 +230,10 @@ class AgentChecks:
     async def a_control_is_answered_or_refused(self) -> None:
         able = self.make().capabilities.controls
         async with self.session() as heard:
-            for control in (McpStatus(), ContextUsage(), ListModels(), ListCommands()):
+            for control in (
+                *(McpStatus(), ContextUsage(), ListModels(), ListCommands()),
+                ListSessionOptions(),
+            ):
                 name = name_of(control)
                 try:
                     async with asyncio.timeout(self.seconds):

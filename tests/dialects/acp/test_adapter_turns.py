@@ -173,6 +173,7 @@ def test_news_about_the_session() -> None:
     stream.update("session_info_update", updatedAt="now")
     stream.update("available_commands_update", availableCommands=[{"name": "init"}])
     stream.agent({"method": "elicitation/complete", "params": {"elicitationId": "e"}})
+    assert [event.permission_mode for event in stream.all(ev.SessionOffered)] == ["build", None]
     modes = [event.permission_mode for event in stream.all(ev.PermissionModeChanged)]
     assert modes == ["plan", "build"]
     assert stream.only(ev.TitleProposed).title == "Soup"

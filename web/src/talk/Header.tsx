@@ -15,7 +15,7 @@ import { VisibleText } from "../markdown/VisibleText";
 import { count, money } from "../words/numbers";
 import { AgentChoice } from "./AgentChoice";
 import { useBypassConfirmation } from "./BypassConfirmation";
-import { supportsCommand } from "./capabilities";
+import { supportsCommand, supportsControl } from "./capabilities";
 import { openFindBar } from "./FindableTimeline";
 import { modeChoices } from "./permissionModes";
 import { stateText } from "./stateText";
@@ -32,6 +32,7 @@ interface Props {
   setAgent: (agent: string) => void;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
+  setOption: (option: string, value: string | boolean) => void;
   /** Opens the panel of the agent; absent: the panel is empty. */
   showAgent: (() => void) | undefined;
 }
@@ -47,6 +48,7 @@ export function Header({
   setAgent,
   setModel,
   setMode,
+  setOption,
   showAgent,
 }: Props) {
   const words = useWords();
@@ -103,13 +105,16 @@ export function Header({
           <MenuSelect
             label={words.model}
             all={[
-              { value: "", text: words.defaultModel },
+              // An agent without a model of this name cannot go back to its default.
+              ...(capabilities.models.includes("default") || !status?.model
+                ? [{ value: "", text: words.defaultModel }]
+                : []),
               ...[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map(
                 (value) => ({ value, text: value }),
               ),
             ]}
             chosen={status?.model ?? ""}
-            choose={(model) => setModel(model || null)}
+            choose={(model) => (model || status?.model) && setModel(model || null)}
           />
         ) : null}
         {supportsCommand(capabilities, "session.set_permission_mode") &&
@@ -127,6 +132,23 @@ export function Header({
             choose={careful.choose}
           />
         ) : null}
+        {supportsControl(capabilities, "set_session_option") &&
+          capabilities?.session_options?.map(({ option, name, values = [] }) => (
+            <MenuSelect
+              key={option}
+              label={name ?? option}
+              all={
+                values.length
+                  ? values.map((each) => ({ value: each.value, text: each.name ?? each.value }))
+                  : [
+                      { value: "true", text: words.switchedOn },
+                      { value: "false", text: words.switchedOff },
+                    ]
+              }
+              chosen={String(status?.session_options?.[option] ?? "")}
+              choose={(value) => setOption(option, values.length ? value : value === "true")}
+            />
+          ))}
       </div>
       {showAgent && (
         <button

@@ -162,6 +162,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         setAgent={(agent) => void showingRefusal(talk.setAgent(agent))}
         setModel={(model) => void showingRefusal(talk.setModel(model))}
         setMode={(mode) => void showingRefusal(talk.setPermissionMode(mode))}
+        setOption={(option, value) =>
+          void showingRefusal(talk.control({ control: "set_session_option", option, value }))
+        }
         showAgent={isPanel ? showAgent : undefined}
       />
       <ConnectionBanner snapshot={talk} />

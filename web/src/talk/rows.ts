@@ -45,7 +45,7 @@ export interface Answer {
 /**
  * Events without a meaning for people: they are in the log and in the inspector, and have no row.
  */
-const WITHOUT_ROW = new Set(["init", "task_updated"]);
+const WITHOUT_ROW = new Set(["init", "session_offered", "task_updated"]);
 
 const cachedRows = new WeakMap<MessageView | TurnView, Row[]>();
 

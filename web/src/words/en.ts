@@ -172,6 +172,8 @@ export const en = {
   model: "Model",
   defaultModel: "Default model",
   permissionMode: "Permissions",
+  switchedOn: "on",
+  switchedOff: "off",
   defaultMode: "Default permissions",
   modes: {
     default: {
@@ -228,6 +230,7 @@ export const en = {
     images: "sees pictures",
     files: "reads files",
     models: "changes its model",
+    session_offers: "changes what its session offers: model, mode, how much it thinks",
     permission_modes: "changes its permission mode",
     thinking: "changes how much it thinks",
     steers: "takes messages into a running turn",

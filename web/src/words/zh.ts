@@ -148,6 +148,8 @@ export const zh: Words = {
   model: "模型",
   defaultModel: "默认模型",
   permissionMode: "权限",
+  switchedOn: "开",
+  switchedOff: "关",
   defaultMode: "默认权限",
   modes: {
     default: { text: "更改前先询问", hint: "自行读取；更改没有许可的内容之前会询问。" },
@@ -192,6 +194,7 @@ export const zh: Words = {
     images: "查看图片",
     files: "读取文件",
     models: "切换模型",
+    session_offers: "切换其会话提供的选项：模型、模式、思考程度",
     permission_modes: "切换权限模式",
     thinking: "调整思考量",
     steers: "在运行中的一轮里接收消息",

@@ -28,7 +28,7 @@ export interface Accepted {
   /** an answer or a decision: the request */
   request_id?: string;
   /** session.control: a ControlResult */
-  result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
+  result?: Done | McpServers | ContextUsed | Models | Commands | SessionOptions | Rewound | unknown;
   /** session.forget_rule */
   rule_id?: string;
   /** the turn that a message starts or is to go into, or that stops */
@@ -246,8 +246,11 @@ export interface Capabilities {
   images?: boolean;
   /** for session.set_model, if the agent lists them */
   models?: Array<string>;
+  /** the `offers` of the status that these capabilities include */
+  offers?: string;
   /** for session.set_permission_mode */
   permission_modes?: Array<string>;
+  session_options?: Array<SessionOption>;
   /** a user.message may go into the running turn */
   steer?: boolean;
 }
@@ -602,6 +605,14 @@ export interface OpenRequest {
   turn_id?: number;
 }
 
+/** One value of an option. */
+export interface OptionValue {
+  value: string;
+  description?: string;
+  /** for people; None: the value is its own name */
+  name?: string;
+}
+
 /** A block that is neither text nor thinking nor a tool call. */
 export interface OtherBlock {
   /** the message's id and the index, or a tool call's id */
@@ -910,6 +921,26 @@ export interface SessionInfo {
   limits: Limits;
 }
 
+/** A setting of the agent's session, besides the model and the permission mode. */
+export interface SessionOption {
+  /** for the control `set_session_option` */
+  option: string;
+  description?: string;
+  /** `thought_level`: how long it thinks; or the agent's own word */
+  kind?: string;
+  /** for people; None: `option` is its own name */
+  name?: string;
+  /** empty: it is switched on (true) or off (false) */
+  values?: Array<OptionValue>;
+}
+
+/** The options of the agent's session, and their current values. */
+export interface SessionOptions {
+  control: "session_options";
+  options: Array<SessionOption>;
+  values: Record<string, string | boolean>;
+}
+
 /** The replay is complete. */
 export interface SessionReplayComplete {
   type: "session.replay_complete";
@@ -1075,6 +1106,7 @@ export interface Status {
   model?: string;
   /** the agent that was chosen for the next turn */
   next_agent?: string;
+  offers?: string;
   permission_mode?: string;
   /** no queued message starts until a person releases the queue */
   queue_held?: boolean;
@@ -1082,6 +1114,8 @@ export interface Status {
   reason?: string;
   /** the number of remembered rules; a change of it means a new list */
   rules?: number;
+  /** the current values of the session's own options */
+  session_options?: Record<string, string | boolean>;
   /** empty: the title was removed; absent: unchanged */
   title?: string;
   totals?: Totals;
@@ -1351,7 +1385,7 @@ export interface ContextUsage {
 export interface ControlCommand {
   type: "session.control";
   /** one of capabilities.controls */
-  payload: McpStatus | McpReconnect | McpToggle | StopTask | ContextUsage | ListModels | ListCommands;
+  payload: McpStatus | McpReconnect | McpToggle | StopTask | ContextUsage | ListModels | ListCommands | ListSessionOptions | SetSessionOption;
   client_message_id?: string | null;
 }
 
@@ -1391,6 +1425,11 @@ export interface ListCommands {
 /** Returns the models that may be chosen. */
 export interface ListModels {
   control: "models";
+}
+
+/** Returns the further options of the agent's session, such as how long it thinks. */
+export interface ListSessionOptions {
+  control: "session_options";
 }
 
 /** Reconnects an MCP server. */
@@ -1573,6 +1612,14 @@ export interface SetPermissionMode {
   type: "session.set_permission_mode";
   payload: PermissionModeChoice;
   client_message_id?: string | null;
+}
+
+/** Changes an option of the agent's session, permanently for this conversation. */
+export interface SetSessionOption {
+  control: "set_session_option";
+  /** one of the result of `session_options` */
+  option: string;
+  value: string | boolean;
 }
 
 /** The turn to interrupt. */
@@ -2037,6 +2084,10 @@ export interface RpcGetMcpStatus {
 export interface RpcGetModels {
 }
 
+/** Returns the further options of the agent's session, and their current values. */
+export interface RpcGetSessionOptions {
+}
+
 /** A file that was uploaded before. */
 export interface RpcGivenFile {
   type: "file";
@@ -2155,6 +2206,13 @@ export interface RpcSetPermissionMode {
   mode: string;
 }
 
+/** Changes an option of the agent's session, permanently for this conversation. */
+export interface RpcSetSessionOption {
+  /** one of the capabilities' `session_options` */
+  option: string;
+  value: string | boolean;
+}
+
 /** Stops a background task. */
 export interface RpcStopTask {
   /** one of the state's `background_tasks` */
@@ -2211,10 +2269,14 @@ export interface RpcCapabilities {
   images?: boolean;
   /** for `setModel`, if the agent lists them */
   models?: Array<string>;
+  /** the `offers` of the status that these capabilities include */
+  offers?: string;
   /** for `connect` */
   options?: Array<string>;
   /** for `setPermissionMode` */
   permission_modes?: Array<string>;
+  /** for `setSessionOption` */
+  session_options?: Array<RpcSessionOption>;
   /** whether a query may go into the running turn */
   steer?: boolean;
 }
@@ -2291,12 +2353,33 @@ export interface RpcKept {
   turn_id?: number;
 }
 
+/** One value of an option. */
+export interface RpcOptionValue {
+  value: string;
+  description?: string;
+  /** for people; None: the value is its own name */
+  name?: string;
+}
+
 /** The server calls the client: a request waits for a person. */
 export interface RpcServerCall {
   /** `srv-N` */
   id: string;
   method: "askUserQuestion" | "requestPermission";
   params: OpenRequest;
+}
+
+/** A setting of the agent's session, besides the model and the permission mode. */
+export interface RpcSessionOption {
+  /** for the control `set_session_option` */
+  option: string;
+  description?: string;
+  /** `thought_level`: how long it thinks; or the agent's own word */
+  kind?: string;
+  /** for people; None: `option` is its own name */
+  name?: string;
+  /** empty: it is switched on (true) or off (false) */
+  values?: Array<RpcOptionValue>;
 }
 
 /** A conversation in the list. */
@@ -2627,6 +2710,8 @@ export interface RpcCalls {
   loadHistory: RpcLoadHistory;
   getHistorySessions: RpcGetHistorySessions;
   getMcpStatus: RpcGetMcpStatus;
+  getSessionOptions: RpcGetSessionOptions;
+  setSessionOption: RpcSetSessionOption;
   reconnectMcp: RpcReconnectMcp;
   toggleMcp: RpcToggleMcp;
   stopTask: RpcStopTask;

@@ -23,6 +23,7 @@ import type {
   SentText,
   ServerFrame,
   SessionInfo,
+  Status,
   Stop,
   View,
 } from "../generated/types.js";
@@ -69,7 +70,7 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
   /** `sequence` of the last frame of this connection. */
   #sequence = 0;
   #loading: Promise<boolean> | undefined;
-  /** The agent for which the capabilities were asked for again. */
+  /** The agent and its offers for which the capabilities were asked for again. */
   #renewedFor: string | undefined;
 
   readonly #http: Http;
@@ -246,7 +247,7 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
         return;
       case "session.state":
         this.connection = "connected";
-        this.#renew(frame.payload.agent);
+        this.#renew(frame.payload);
         return;
       case "session.error": {
         const asked = this.#taken(frame.payload.client_message_id);
@@ -263,13 +264,15 @@ export class Conversation extends FollowedConversation<Snapshot, Sent> {
   }
 
   /**
-   * Connects again, once for each agent that takes over: a connection keeps the capabilities that it
-   * began with.
+   * Connects again, once for each agent that takes over, and once for each list of choices that the
+   * agent's session offers: a connection keeps the capabilities that it began with.
    */
-  #renew(agent: string | undefined): void {
-    if (agent === undefined || agent === this.#info?.capabilities.agent) this.#renewedFor = undefined;
-    else if (agent !== this.#renewedFor) {
-      this.#renewedFor = agent;
+  #renew({ agent, offers }: Status): void {
+    const known = this.#info?.capabilities;
+    const wanted = JSON.stringify([agent ?? known?.agent, offers]);
+    if (wanted === JSON.stringify([known?.agent, known?.offers])) this.#renewedFor = undefined;
+    else if (wanted !== this.#renewedFor) {
+      this.#renewedFor = wanted;
       this.line.drop();
     }
   }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwire.agents.acp.session import AcpSession
+from turnwire.agents.acp.settings import Allowed
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.agents.program_version import program_version
 from turnwire.ports import AgentCapabilities, AgentGone, AgentsBusy, Isolation, SessionStart
@@ -52,7 +53,8 @@ class AcpAgent:
       None passes on the server's own variable, such as a key.
     - `auth_method`: a method of the agent by which it logs in before a session.
     - `mcp_servers`: MCP servers, in the form of the protocol.
-    - `models`, `permission_modes`: what a conversation may choose.
+    - `models`, `permission_modes`: limits what a conversation may choose. Without them it may choose
+      what the session of the agent offers; the permission modes only if it is the owner's.
     - `roots`: the directories that conversations may work in.
     - `limits`: the resources of the machine that one conversation may use.
 
@@ -101,11 +103,15 @@ class AcpAgent:
         self._sessions: set[AcpSession] = set()
         self.capabilities = AgentCapabilities(
             commands=["session.set_model", "session.set_permission_mode", "session.control"],
+            session_offers=True,
             images=True,
             reads_files=True,
             models=list(models),
             permission_modes=list(permission_modes),
-            controls=["context_usage", "models", "commands"],
+            controls=[
+                *("context_usage", "models", "commands"),
+                *("session_options", "set_session_option"),
+            ],
         )
 
     def isolate(self, isolation: Isolation | None) -> None:
@@ -166,7 +172,9 @@ class AcpAgent:
             isolation=self._isolation,
         )
         hide = [] if self._isolation is None else self._isolation.hide
-        opened = AcpSession(self.name, process, start, cwd, hide=hide)
+        able = self.capabilities
+        allowed = Allowed(able.models or None, able.permission_modes or None)
+        opened = AcpSession(self.name, process, start, cwd, hide=hide, allowed=allowed)
         try:
             async with asyncio.timeout(self._start_seconds):
                 await opened.begin(

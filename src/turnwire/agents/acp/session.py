@@ -17,7 +17,7 @@ from turnwire.agents.acp.connection import Connection, RequestFailed
 from turnwire.agents.acp.files import Denied, Files, Terminals
 from turnwire.agents.acp.grants import Grants
 from turnwire.agents.acp.requests import Requests
-from turnwire.agents.acp.settings import Settings
+from turnwire.agents.acp.settings import Allowed, Settings
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
@@ -47,7 +47,14 @@ class AcpSession(LocalSession):
     """An agent session. `begin` opens it in the agent."""
 
     def __init__(
-        self, name: str, process: GuardedProcess, start: SessionStart, cwd: str, *, hide: list[str]
+        self,
+        name: str,
+        process: GuardedProcess,
+        start: SessionStart,
+        cwd: str,
+        *,
+        hide: list[str],
+        allowed: Allowed,
     ) -> None:
         super().__init__()
         self._name = name
@@ -59,7 +66,7 @@ class AcpSession(LocalSession):
         self._connection = Connection(process, self._heard, self._sent, self._die)
         self._grants = Grants(cwd)
         self._requests = Requests(self._connection, key, self._grants)
-        self._settings = Settings(self._connection)
+        self._settings = Settings(self._connection, self._adapter.settings, allowed)
         self._files = Files(start.roots or [cwd], hide)
         self._terminals: Terminals | None = None
         self._may_write = self._may_run = False  # a person has allowed it for the session
@@ -99,6 +106,7 @@ class AcpSession(LocalSession):
                 "fs": {"readTextFile": serves, "writeTextFile": serves},
                 "terminal": serves,
                 "elicitation": {"form": {}, "url": {}},
+                "session": {"configOptions": {"boolean": {}}},
             },
         }
         try:
@@ -108,7 +116,10 @@ class AcpSession(LocalSession):
             await self._open(mcp_servers)
         except RequestFailed as failed:
             raise AgentGone(self._why(failed)) from failed
-        await self._settings.choose(model=self._start_of.model, mode=self._start_of.permission_mode)
+        start = self._start_of
+        await self.choose(model=start.model, permission_mode=start.permission_mode)
+        await self._settings.restore(start.session_options)
+        self._emit([self._adapter.offered()])
 
     def _check_version(self, result: Raw) -> None:
         """Raises AgentGone if the agent speaks another version of the protocol."""
@@ -134,9 +145,8 @@ class AcpSession(LocalSession):
                 again = rpc.LoadSession
             try:
                 if again is not None:
-                    result = await self._connection.request(again, {**opening, "sessionId": known})
-                    session = read_result(SessionResult, result)
-                    self._settings.take(session, self._adapter.session_id)
+                    await self._connection.request(again, {**opening, "sessionId": known})
+                    self._settings.take(self._adapter.session_id)
                     return
                 why = "it cannot resume sessions"
             except RequestFailed as failed:
@@ -152,7 +162,7 @@ class AcpSession(LocalSession):
                 f"The agent {self._name} has opened a session without an id: the result of "
                 "session/new has no sessionId. Update the agent, or choose another."
             )
-        self._settings.take(session, self._adapter.session_id)
+        self._settings.take(self._adapter.session_id)
 
     def _why(self, failed: RequestFailed) -> str:
         said = failed.error.message.rstrip(".") or "no reason given"
@@ -230,9 +240,9 @@ class AcpSession(LocalSession):
             )
 
     async def control(self, control: Control) -> ControlResult:
-        """Returns the models, the commands or the size of the context."""
+        """Returns what was asked for, or changes an option of the session."""
         self._check_open()
-        found = self._settings.control(control)
+        found = await self._settings.control(control)
         return await super().control(control) if found is None else found
 
     async def close(self) -> list[EndedProcess]:
@@ -294,6 +304,8 @@ class AcpSession(LocalSession):
             elif isinstance(event, ev.ResultSummary):
                 passed = round((time.monotonic() - self._began) * 1000)
                 events[place] = structs.replace(event, duration_ms=passed)
+            elif isinstance(event, ev.SessionOffered):
+                events[place] = self._settings.allowed(event)
             elif isinstance(event, ev.UserMessage):
                 for block in event.content:
                     if isinstance(block, ToolResultBlock):

@@ -23,6 +23,7 @@ from turnwire.core.conversation.news import (
     hear_of_delivery,
     hear_of_hook,
     hear_of_init,
+    hear_of_offers,
     hear_of_refusal,
     hear_of_tasks,
     hear_of_title,
@@ -71,9 +72,13 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
     if d.turn is not None and d.turn.turn_id == turn_id and not is_suspended(d):
         d.move("agent_spoke")
     raw = getattr(event, "raw", UNSET)
-    is_known = isinstance(event, ev.SessionInit) and not hear_of_init(
-        d, event, choosing=said.choosing
-    )
+    match event:
+        case ev.SessionInit():
+            is_known = not hear_of_init(d, event, choosing=said.choosing)
+        case ev.SessionOffered():
+            is_known = not hear_of_offers(d, event, choosing=said.choosing)
+        case _:
+            is_known = False
     for entry in () if is_known else said.entries:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
         raw = UNSET  # stored once, with the first entry

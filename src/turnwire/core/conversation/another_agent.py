@@ -85,11 +85,13 @@ def _change(d: Draft, agent: str, over: i.HandedOver) -> None:
         d.permission_mode,
         d.max_thinking_tokens,
         d.mcp_off,
+        d.offered,
     )
     heard = known.seen if known.seen < d.head else None
     d.handover = Handover(agent, now.first, past, heard)
     d.model, d.permission_mode = known.model, known.permission_mode
     d.max_thinking_tokens, d.mcp_off = known.max_thinking_tokens, known.mcp_off
+    d.offered = known.offered
     d.init_digest = None  # its settings are new to the log
     d.options = structs.replace(d.options, questions_survive=over.questions_survive)
     data = {"agent": agent, "from": over.agent}

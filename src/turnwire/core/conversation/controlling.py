@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
-from turnwire.core.controls import Control, McpToggle, RewindFiles, Rewound, StopTask, name_of
+from turnwire.core.controls import (
+    Control,
+    McpToggle,
+    RewindFiles,
+    Rewound,
+    SetSessionOption,
+    StopTask,
+    name_of,
+)
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, AskAgent
+from turnwire.core.conversation.state import Offered
 from turnwire.core.conversation.turns import is_suspended
 from turnwire.core.error_codes import Refused
 
@@ -57,6 +67,10 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
     if isinstance(control, McpToggle):
         others = [name for name in d.mcp_off if name != control.server]
         d.mcp_off = others if control.enabled else [*others, control.server]
+    if isinstance(control, SetSessionOption):
+        known, change = d.offered or Offered(), {control.option: control.value}
+        options, chosen = known.options | change, known.chosen | change
+        d.offered = structs.replace(known, options=options, chosen=chosen)
     d.ack = Ack(result=ended.result)
 
 

@@ -24,6 +24,7 @@ from turnwire.core.conversation.effects import (
 )
 from turnwire.core.conversation.state import (
     HANDOVER_LEVEL,
+    RULES_LEVEL,
     STATE_LEVEL,
     Conversation,
     Phase,
@@ -79,6 +80,7 @@ class Draft:
         self.handover = before.handover
         self.next_agent = before.next_agent
         self.rules = list(before.rules)
+        self.offered = before.offered
         self.opened = False  # whether a request was opened and not published yet
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -136,6 +138,7 @@ class Draft:
             self.handover,
             self.next_agent,
             self.rules,
+            self.offered,
         )
 
     def _level(self) -> int:
@@ -143,8 +146,10 @@ class Draft:
         steers = (self.turn is not None and self.turn.in_doubt) or any(
             waiting.in_doubt or waiting.item.steers is not None for waiting in self.queue
         )
-        if self.rules:
+        if self.offered is not None and self.offered.chosen:
             return STATE_LEVEL
+        if self.rules:
+            return RULES_LEVEL
         has_new = steers or self.handover is not None or self.next_agent is not None
         return HANDOVER_LEVEL if has_new else 0
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from turnwire.core.conversation.state import HANDOVER_LEVEL, AgentPast, Conversation, Handover
+from turnwire.core.conversation.state import (
+    HANDOVER_LEVEL,
+    STATE_LEVEL,
+    AgentPast,
+    Conversation,
+    Handover,
+)
 from turnwire.core.status import RunState, TurnEnd
 
 __all__ = ["forked"]
@@ -42,6 +48,7 @@ def forked(
                 permission_mode=past.permission_mode,
                 max_thinking_tokens=past.max_thinking_tokens,
                 mcp_off=past.mcp_off,
+                offered=past.offered,
             )
     return Conversation(
         conversation_id,
@@ -58,8 +65,15 @@ def forked(
         max_thinking_tokens=c.max_thinking_tokens,
         mcp_off=c.mcp_off,
         handover=handover,
-        level=0 if handover is None else HANDOVER_LEVEL,
+        level=_level(c, handover),
+        offered=c.offered,
     )
+
+
+def _level(c: Conversation, handover: Handover | None) -> int:
+    if c.offered is not None and c.offered.chosen:
+        return STATE_LEVEL
+    return 0 if handover is None else HANDOVER_LEVEL
 
 
 def _rests(last: TurnEnd | None) -> RunState:

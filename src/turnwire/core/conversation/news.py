@@ -6,6 +6,7 @@ from msgspec import UNSET, structs
 
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.state import Offered
 from turnwire.core.conversation.tools import turn_of_call
 from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.digest import digest_of
@@ -15,6 +16,7 @@ __all__ = [
     "hear_of_delivery",
     "hear_of_hook",
     "hear_of_init",
+    "hear_of_offers",
     "hear_of_refusal",
     "hear_of_tasks",
     "hear_of_title",
@@ -82,6 +84,23 @@ def hear_of_init(d: Draft, init: ev.SessionInit, *, choosing: bool = False) -> b
         [init.model, init.cwd, init.permission_mode, init.tools, init.agent_version]
     )
     return (d.model, d.permission_mode, d.init_digest) != before
+
+
+def hear_of_offers(d: Draft, news: ev.SessionOffered, *, choosing: bool = False) -> bool:
+    """Records what the session offers, and its settings. Returns whether they are new, for the log.
+
+    `choosing`: as for `hear_of_init`.
+
+    A person's choice of an option is kept for the next session, with the value that it has now.
+    """
+    before = d.offered, d.model, d.permission_mode
+    known = d.offered or Offered()
+    chosen = {name: news.options.get(name, value) for name, value in known.chosen.items()}
+    d.offered = Offered(news.offers, news.options, chosen)
+    if not choosing:
+        d.model = news.model or d.model
+        d.permission_mode = news.permission_mode or d.permission_mode
+    return (d.offered, d.model, d.permission_mode) != before
 
 
 def hear_of_refusal(d: Draft, news: ev.ChoiceRefused) -> None:

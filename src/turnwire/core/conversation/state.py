@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from turnwire.core.events import EndedProcess
+from turnwire.core.offers import Offers, Setting
 from turnwire.core.status import (
     BackgroundTask,
     Budget,
@@ -24,11 +25,13 @@ from turnwire.core.usage import Usage
 
 __all__ = [
     "HANDOVER_LEVEL",
+    "RULES_LEVEL",
     "STATE_LEVEL",
     "AgentPast",
     "Conversation",
     "DeadlinePolicy",
     "Handover",
+    "Offered",
     "OpenTool",
     "Options",
     "Phase",
@@ -47,9 +50,11 @@ __all__ = [
 # The highest level of the states that this version writes. It rises with each field or value of the
 # state that an older version would drop: a node does not run a conversation whose state is of a
 # higher level than its own. A state without such a field keeps the lower level. Level 1: `handover`
-# and `next_agent`. Level 2: `rules`. See docs/how-to/several-nodes.md.
-STATE_LEVEL = 2
+# and `next_agent`. Level 2: `rules`. Level 3: options of the session that a person
+# chose. See docs/how-to/several-nodes.md.
+STATE_LEVEL = 3
 HANDOVER_LEVEL = 1
+RULES_LEVEL = 2
 
 # starting:  handed to the agent, which has not reacted yet
 # running:   the agent works on the turn
@@ -85,6 +90,14 @@ class Options(_State, frozen=True):
     questions_survive: bool = False  # a new process of the agent accepts an answer as a tool result
 
 
+class Offered(_State, frozen=True):
+    """What the agent's session offers, and its further options."""
+
+    offers: Offers = Offers()
+    options: dict[str, Setting] = {}  # the current values of the session's options
+    chosen: dict[str, Setting] = {}  # those that a person chose: the next session gets them
+
+
 class AgentPast(_State, frozen=True):
     """An agent that spoke in the conversation before, as it is resumed if it is chosen again."""
 
@@ -95,6 +108,7 @@ class AgentPast(_State, frozen=True):
     permission_mode: str | None = None
     max_thinking_tokens: int | None = None
     mcp_off: list[str] = []
+    offered: Offered | None = None
 
 
 class Handover(_State, frozen=True):
@@ -226,6 +240,7 @@ class Conversation(_State, frozen=True):
     handover: Handover | None = None  # None: the conversation has had one agent only
     next_agent: str | None = None  # speaks from the next turn on; None: no other one was chosen
     rules: list[Rule] = []  # the remembered permission rules, oldest first
+    offered: Offered | None = None  # None: no session has said what it offers
 
 
 def needs_recovery(c: Conversation) -> bool:
@@ -271,6 +286,8 @@ def status_of(c: Conversation) -> Status:
         c.handover.agent if c.handover else None,
         c.next_agent,
         len(c.rules),
+        c.offered.offers.id if c.offered else None,
+        c.offered.options if c.offered else {},
     )
 
 

@@ -32,6 +32,7 @@ from turnwire.dialects.acp.results import (
     SessionResult,
     read_result,
 )
+from turnwire.dialects.acp.settings import SessionSettings
 
 __all__ = ["AcpStreamAdapter", "elicitation_words"]
 
@@ -53,12 +54,13 @@ class AcpStreamAdapter:
         self.session_id = ""
         self._has_session = False  # the session is open, so its id stays
         self.agent = InitializeResult()
+        self.settings = SessionSettings()
         self._key = key
         self._growing = Growing(provider, key)
         self._methods: dict[rpc.RequestId, str] = {}  # requests of the host without a response
         self._hears_host = False
         self._cwd: str | None = None
-        self._init: Events = []  # reported with the next turn
+        self._is_opened = False  # the session is reported with the next turn
         self._in_turn = False
         self._is_cancelled = False
         self._calls: dict[str, Call] = {}
@@ -135,6 +137,7 @@ class AcpStreamAdapter:
                 pass
             case other if (number := getattr(other, "id", None)) is not None:
                 self._methods[number] = _method(other)
+                self.settings.asked(number, other)
             case _:
                 pass
         return []
@@ -149,6 +152,21 @@ class AcpStreamAdapter:
         """Returns the fields of the call that a permission was just asked for, as told so far."""
         call_id = self._call_id(asked.tool_call.tool_call_id, asked.session_id)
         return dict(self._calls[call_id].fields) if call_id in self._calls else {}
+
+    def offered(self) -> ev.SessionOffered:
+        """Returns what the session offers, and its current settings."""
+        images = self.agent.agent_capabilities.prompt_capabilities.image
+        offers = self.settings.offers(images=images)
+        model, mode, options = self.settings.model, self.settings.mode, self.settings.values
+        told = {"model": model, "permission_mode": mode, "options": options}
+        data = Raw(msgspec.json.encode({**told, "offers": offers.id}))
+        return ev.SessionOffered(
+            *(*self._whose, "session_offered", data),
+            offers=offers,
+            model=model,
+            permission_mode=mode,
+            options=options,
+        )
 
     def printed(self, terminal_id: str, piece: str) -> Events:
         """Takes output of a terminal that the host runs for the agent."""
@@ -214,8 +232,15 @@ class AcpStreamAdapter:
     def _begin(self, session_id: str) -> Events:
         self._meet(session_id)
         self._in_turn, self._is_cancelled = True, False
-        init, self._init = self._init, []
+        init = self._session_init() if self._is_opened else []
+        self._is_opened = False
         return [*init, ev.TurnStarted(*self._whose)]
+
+    def _session_init(self) -> Events:
+        info = self.agent.agent_info
+        version = None if info is None else info.version
+        ids = (*self._whose, self.settings.model, self._cwd, self.settings.mode)
+        return [ev.SessionInit(*ids, agent_version=version)]
 
     def _opened(self) -> Events | None:
         """Returns the start of a turn if one is needed. Returns None outside of a turn.
@@ -267,6 +292,8 @@ class AcpStreamAdapter:
 
     def _response(self, response: rpc.Response, line: Line) -> Events:
         method = self._methods.pop(response.id, None) or _guess(response)
+        if self.settings.answered(response):
+            return [self.offered()]
         if response.error is not None:
             # An error whose request is not known ends the turn, if one is running.
             if not self._in_turn or method not in ("session/prompt", ""):
@@ -283,10 +310,8 @@ class AcpStreamAdapter:
 
     def _session(self, result: SessionResult) -> None:
         self._meet(result.session_id)
-        info = self.agent.agent_info
-        version = None if info is None else info.version
-        ids = (*self._whose, result.model, self._cwd, result.mode)
-        self._init = [ev.SessionInit(*ids, agent_version=version)]
+        self.settings.opened(result)
+        self._is_opened = True
 
     # --- requests of the agent ----------------------------------------------------------------
 
@@ -461,21 +486,20 @@ class AcpStreamAdapter:
 
     def _mode(self, update: updates.CurrentModeUpdate, line: Line) -> Events:
         subtype, mode = "current_mode_update", update.current_mode_id
+        self.settings.mode_is(mode)
         changed = ev.PermissionModeChanged(
             *self._whose, subtype, Raw(line.raw), permission_mode=mode
         )
         return [changed]
 
     def _options(self, update: updates.ConfigOptionUpdate, line: Line) -> Events:
-        for each in update.config_options:
-            match each:
-                case {"category": "mode", "currentValue": str(mode)}:
-                    raw = Raw(line.raw)
-                    ids = (*self._whose, "config_option_update", raw)
-                    return [ev.PermissionModeChanged(*ids, permission_mode=mode)]
-                case _:
-                    pass
-        return self._news(update, line)
+        before = self.settings.mode
+        self.settings.options_are(update.config_options)
+        mode = self.settings.mode
+        if mode is None or mode == before:
+            return [*self._news(update, line), self.offered()]
+        ids = (*self._whose, "config_option_update", Raw(line.raw))
+        return [ev.PermissionModeChanged(*ids, permission_mode=mode), self.offered()]
 
     def _info(self, update: updates.SessionInfoUpdate, line: Line) -> Events:
         if not update.title:

@@ -150,8 +150,9 @@ class SessionResult(_Part, frozen=True):
     config_options: list[ConfigOption] | None = None
 
     def option(self, category: str) -> ConfigOption | None:
-        """Returns the option of a category. Returns None if the agent has none."""
-        found = (each for each in self.config_options or () if each.category == category)
+        """Returns the option of a category, or of this id if it has no category, or None."""
+        options = self.config_options or ()
+        found = (each for each in options if category == (each.category or each.id))
         return next(found, None)
 
     @property

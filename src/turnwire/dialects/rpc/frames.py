@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.faults import fault_in_words
+from turnwire.core.offers import SessionOption
 from turnwire.core.status import OpenRequest, Status
 from turnwire.core.text import encode_clean
 from turnwire.dialects.rpc.messages import RpcMessage
@@ -126,6 +127,8 @@ class Capabilities(_Plain, frozen=True):
     options: list[str] = []  # for `connect`
     steer: bool = False  # whether a query may go into the running turn
     files: list[str] = []  # types that `queryWithContent` accepts, as in an Accept header
+    session_options: list[SessionOption] = []  # for `setSessionOption`
+    offers: str | None = None  # the `offers` of the status that these capabilities include
 
 
 class Connected(_Plain, frozen=True):

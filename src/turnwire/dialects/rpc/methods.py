@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from turnwire.core.offers import Setting
 from turnwire.dialects.rpc.messages import ToolProgressMode
 
 __all__ = [
@@ -263,6 +264,17 @@ class GetCommands(_Params, frozen=True):
     """Returns the agent's slash commands."""
 
 
+class GetSessionOptions(_Params, frozen=True):
+    """Returns the further options of the agent's session, and their current values."""
+
+
+class SetSessionOption(_Params, frozen=True):
+    """Changes an option of the agent's session, permanently for this conversation."""
+
+    option: _NotEmpty  # one of the capabilities' `session_options`
+    value: Setting
+
+
 # --- the log ------------------------------------------------------------------------------------
 
 
@@ -307,6 +319,8 @@ Method: TypeAlias = (
     | GetContextUsage
     | GetModels
     | GetCommands
+    | GetSessionOptions
+    | SetSessionOption
     | GetHistory
     | LoadHistory
     | GetHistorySessions
@@ -327,6 +341,8 @@ METHODS: dict[str, type[Method]] = {
     "loadHistory": LoadHistory,
     "getHistorySessions": GetHistorySessions,
     "getMcpStatus": GetMcpStatus,
+    "getSessionOptions": GetSessionOptions,
+    "setSessionOption": SetSessionOption,
     "reconnectMcp": ReconnectMcp,
     "toggleMcp": ToggleMcp,
     "stopTask": StopTask,

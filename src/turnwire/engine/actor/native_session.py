@@ -52,6 +52,7 @@ class NativeSession:
             state.max_thinking_tokens,
             _forked_from(row, state) if self.name is None else None,
             mcp_off=state.mcp_off,
+            session_options=state.offered.chosen if state.offered else {},
             lease=lease,
             history=history,
         )

@@ -191,7 +191,6 @@ class Following:
         # The row may have been read before another agent took over.
         if handover is not None and channel.state.head >= row.state.head:
             row = structs.replace(row, agent=handover.agent)
-        offered = self._agents.capabilities(row.agent, is_owner=is_owner)
         limits = Limits(
             self.settings.max_frame_bytes,
             channel.state.options.max_queue,
@@ -200,6 +199,10 @@ class Following:
 
         def opening(start: Start, head: int, now: str) -> Opening:
             epoch = self._store.epoch
+            said = channel.state.offered
+            offered = self._agents.capabilities(
+                row.agent, is_owner=is_owner, offers=said.offers if said else None
+            )
             return Opening(now, connection_id, client_id, epoch, start, head, offered, limits)
 
         refresh = partial(self._refresh, channel)

@@ -13,7 +13,7 @@ from turnwire.ports import StoredEntry
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID
 from turnwire.server.named_chats import NamedChat, find_chat, fork_id
-from turnwire.server.new_conversation import NewConversation, begin
+from turnwire.server.new_conversation import NewConversation, begin, fork_modes
 from turnwire.server.sent_messages import find_messages
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import carry_out
@@ -162,7 +162,7 @@ async def _fork(
 ) -> Talk:
     """Returns a fork that ends before this message of a person."""
     agent = service.engine.agents.get(chat.talk.row.agent)
-    modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
+    modes = fork_modes(agent, who)
     await service.check_room(who, conversations=1)
     name = fork_id(who, chat_id, chat.forks + 1)
     try:

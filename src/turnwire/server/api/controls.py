@@ -17,6 +17,7 @@ from turnwire.core.controls import (
 )
 from turnwire.server.access.keys import Who
 from turnwire.server.api.responses import json_answer, read_json
+from turnwire.server.new_conversation import check_option_for
 from turnwire.server.service import Service
 from turnwire.server.sockets.commands import put_back
 
@@ -71,4 +72,6 @@ async def rewind(service: Service, request: Request, who: Who) -> Response:
 
 async def _ask(service: Service, request: Request, who: Who, asked: AgentControl) -> Response:
     talk = await service.talk(request.path_params["id"], who)
+    offered = await service.engine.capabilities_of(talk.row, is_owner=who.is_owner)
+    check_option_for(offered, asked, who)
     return json_answer((await talk.control(asked, user=who.name)).ack.result)

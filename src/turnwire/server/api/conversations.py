@@ -40,6 +40,7 @@ from turnwire.server.new_conversation import (
     begin,
     check_mode_for,
     check_title,
+    fork_modes,
 )
 from turnwire.server.service import Service
 
@@ -150,7 +151,7 @@ async def fork(service: Service, request: Request, who: Who) -> Response:
     wanted = await read_json(request, ForkJson, service.settings)
     title = None if wanted.title is None else check_title(wanted.title)
     agent = service.engine.agents.get(talk.row.agent)
-    modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
+    modes = fork_modes(agent, who)
     await service.check_room(who, conversations=1)
     async with service.shares.of(who).costly():
         made = await talk.fork(

@@ -8,6 +8,7 @@ import msgspec
 
 from turnwire.core.controls import AgentControl
 from turnwire.core.error_codes import Refused
+from turnwire.core.status import Capabilities
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import commands as c
@@ -40,14 +41,21 @@ _NEEDS_CONTROL = {
     "getContextUsage": "context_usage",
     "getModels": "models",
     "getCommands": "commands",
+    "getSessionOptions": "session_options",
+    "setSessionOption": "set_session_option",
 }
 
 
-def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilities:
-    """Returns the methods and options of this user with an agent; few if the agent is unknown."""
+def capabilities(
+    service: Service, agent: str | None, who: Who, able: Capabilities | None = None
+) -> r.Capabilities:
+    """Returns the methods and options of this user with an agent; few if the agent is unknown.
+
+    `able`: what the agent can do in one conversation. None: what it can do in any.
+    """
     name = agent or service.usual_agent
     known = service.engine.agents.get(name)
-    able = service.engine.capabilities(name, is_owner=who.is_owner)
+    able = able or service.engine.capabilities(name, is_owner=who.is_owner)
     methods = [
         method
         for method in m.METHODS
@@ -58,6 +66,8 @@ def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilitie
     return r.Capabilities(
         *(name, methods, able.images, able.models, able.permission_modes, options, able.steer),
         able.files,
+        able.session_options,
+        able.offers,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.opening import Opening
+from turnwire.core.status import Capabilities
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.projector import Line
@@ -135,7 +136,9 @@ class RpcConnection(Client):
                 self.answer(call.id, {})
             case m.GetCapabilities(provider=name):
                 agent = name or (await self._stay.talk.agent() if self._stay else None)
-                self.answer(call.id, asking.capabilities(self.service, agent, self.who))
+                stay = self._stay if name is None else None
+                able = None if stay is None else await self._able_in(stay)
+                self.answer(call.id, asking.capabilities(self.service, agent, self.who, able))
             case m.GetHistory():
                 await self._load(call.id, m.LoadHistory(limit=500))
             case m.LoadHistory() as wish:
@@ -228,6 +231,10 @@ class RpcConnection(Client):
         check_id(own_id)
         return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
+    async def _able_in(self, stay: Stay) -> Capabilities:
+        """Returns what the agent of a conversation offers to this user."""
+        return await self.service.engine.capabilities_of(stay.talk.row, is_owner=self.who.is_owner)
+
     async def _open(self, stay: Stay, first: AsyncIterator[Line]) -> None:
         """Sends the answer to `connect`, then the entries that the client has missed.
 
@@ -247,13 +254,14 @@ class RpcConnection(Client):
 
     async def greet(self, stay: Stay, opening: Opening) -> None:
         """Answers `connect`."""
+        able = await self._able_in(stay)
         connected = r.Connected(
             stay.talk.id,
             opening.epoch,
             opening.start.after + 1,
             opening.head,
             opening.start.resumed,
-            asking.capabilities(self.service, await stay.talk.agent(), self.who),
+            asking.capabilities(self.service, able.agent, self.who, able),
             await stay.talk.status(),
             opening.limits.max_frame_bytes,
             opening.limits.max_queue,

@@ -15,7 +15,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PATH, MOST_PATHS
-from turnwire.server.new_conversation import check_mode_for, open_roots
+from turnwire.server.new_conversation import check_mode_for, check_option_for, open_roots
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -84,7 +84,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
     """Validates a command and passes it to the conversation. Raises Refused."""
     check_id(command.client_message_id)
     agent = await talk.agent()
-    offered = service.engine.capabilities(agent)
+    offered = await service.engine.capabilities_of(talk.row, is_owner=who.is_owner)
     name = type_of(command)
     if name not in offered.commands:
         raise Refused("NOT_SUPPORTED", type=name)
@@ -147,6 +147,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
                 most.max_thinking_tokens, user=user, client_message_id=own_id
             )
         case c.ControlCommand(payload=control):
+            check_option_for(offered, control, who)
             return await talk.control(control, user=user, client_message_id=own_id)
         case _:  # the agent offers a command that conversations do not have
             raise Refused("NOT_SUPPORTED", type=name)

@@ -1,7 +1,7 @@
 """A small agent that speaks the Agent Client Protocol. The words of a prompt say what it does.
 
 It is run as a program. The environment changes it: SCRIPTED_STATE names the file of its sessions,
-SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes, id), SCRIPTED_LOGIN=1 wants a
+SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes, id, changes), SCRIPTED_LOGIN=1 wants a
 login, SCRIPTED_VERSION is the version of the protocol, as JSON.
 """
 
@@ -24,6 +24,9 @@ MODES = {
 }
 MODELS = [{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]
 MODEL = {"id": "m", "name": "Model", "category": "model", "type": "select", "options": MODELS}
+EFFORTS = {"small": ["low"], "large": ["low", "high"]}  # of each model
+EFFORT = {"id": "effort", "name": "Effort", "category": "thought_level", "type": "select"}
+WEB = {"id": "web", "name": "Web search", "type": "boolean"}
 
 
 class Cancelled(Exception):
@@ -37,6 +40,7 @@ class Agent:
         self.answers: dict[int, queue.Queue[Any]] = {}
         self.cancelled = threading.Event()
         self.lock = threading.Lock()
+        self.chosen: dict[str, Any] = {"m": "small", "effort": "low", "web": False, "mode": "ask"}
         self.logged_in = not os.environ.get("SCRIPTED_LOGIN")
 
     def send(self, **message: Any) -> None:
@@ -114,6 +118,20 @@ class Agent:
             case "session/set_mode" if params["modeId"] not in ("ask", "code"):
                 self.error(message, -32602, "There is no such mode")
                 return
+            case "session/set_mode":
+                self.chosen["mode"] = params["modeId"]
+                result = {}
+            case "session/set_config_option" if "changes" in WITHOUT:
+                self.error(message, -32603, "Not now")
+                return
+            case "session/set_config_option" if not self.takes(params):
+                self.error(message, -32602, "There is no such value")
+                return
+            case "session/set_config_option":
+                self.chosen[params["configId"]] = params["value"]
+                if self.chosen["effort"] not in EFFORTS[self.chosen["m"]]:
+                    self.chosen["effort"] = "low"
+                result = {"configOptions": self.options()}
             case _:
                 result = {}
         self.send(id=message["id"], result=result)
@@ -124,7 +142,22 @@ class Agent:
     def settings(self) -> dict[str, Any]:
         if "modes" in WITHOUT:
             return {}
-        return {"modes": MODES, "configOptions": [{**MODEL, "currentValue": "small"}]}
+        modes = {**MODES, "currentModeId": self.chosen["mode"]}
+        return {"modes": modes, "configOptions": self.options()}
+
+    def options(self) -> list[dict[str, Any]]:
+        efforts = [{"value": each, "name": each.title()} for each in EFFORTS[self.chosen["m"]]]
+        return [
+            {**MODEL, "currentValue": self.chosen["m"]},
+            {**EFFORT, "options": efforts, "currentValue": self.chosen["effort"]},
+            {**WEB, "currentValue": self.chosen["web"]},
+        ]
+
+    def takes(self, params: dict[str, Any]) -> bool:
+        option = next(each for each in self.options() if each["id"] == params["configId"])
+        if "options" not in option:
+            return params.get("type") == "boolean" and isinstance(params["value"], bool)
+        return params["value"] in [each["value"] for each in option["options"]]
 
     def sessions(self) -> dict[str, list[str]]:
         return json.loads(STATE.read_text()) if STATE.exists() else {}
@@ -156,6 +189,15 @@ class Agent:
             return
         usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
         self.send(id=message["id"], result={"stopReason": reason, "usage": usage})
+
+    def settle(self) -> None:
+        """Says what is chosen."""
+        self.say(json.dumps(self.chosen))
+
+    def switch(self) -> None:
+        """Changes its options by itself."""
+        self.chosen |= {"m": "large", "effort": "high"}
+        self.update("config_option_update", configOptions=self.options())
 
     def think(self) -> None:
         self.say("Hm.", "agent_thought_chunk")
@@ -333,6 +375,8 @@ class Agent:
 
 
 ACTS = {
+    "settings": Agent.settle,
+    "switch": Agent.switch,
     "think": Agent.think,
     "count": Agent.count,
     "tool": Agent.tool,

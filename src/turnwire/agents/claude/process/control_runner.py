@@ -67,6 +67,8 @@ async def run_control(
                 meant = known.get(default, c.Model(default))
                 known[DEFAULT] = c.Model(DEFAULT, resolved=meant.resolved or default)
             return c.Models([known.get(name, c.Model(name)) for name in models])
+        case c.ListSessionOptions() | c.SetSessionOption():
+            raise Refused("NOT_SUPPORTED", f"Claude has no {c.name_of(asked)}.")
         case c.ListCommands():
             return c.Commands(
                 [

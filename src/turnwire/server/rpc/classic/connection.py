@@ -201,7 +201,7 @@ class ClassicConnection(RpcConnection):
 
     async def _set(self, wish: Connect, stay: Stay) -> None:
         """Applies the options to an existing conversation, where they differ."""
-        able, status = self._able(await stay.talk.agent()), await stay.talk.status()
+        able, status = await self._able_in(stay), await stay.talk.status()
         if wish.model and wish.model != status.model and "session.set_model" in able.commands:
             await asking.do(c.SetModel(payload=c.ModelChoice(wish.model)), stay, self)
         mode = _mode(wish, able)
@@ -224,7 +224,7 @@ class ClassicConnection(RpcConnection):
     async def greet(self, stay: Stay, opening: Opening) -> None:
         """Answers `connect`."""
         agent, status = await stay.talk.agent(), await stay.talk.status()
-        able = self._able(agent)
+        able = await self._able_in(stay)
         offers = able.commands
         told = f.Capabilities(
             can_interrupt="user.interrupt" in offers,
