@@ -237,12 +237,24 @@ class ClassicClient:
 
     ahead: int | None = None  # messages that it takes without reading them; none: all
 
-    def __init__(self, url: str, token: str, *, is_text: bool = False) -> None:
-        """`is_text`: the client reads errors as text, as the small generic one does."""
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        is_text: bool = False,
+        more: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """`is_text`: the client reads errors as text, as the small generic one does.
+
+        `more`: more of the address, which the page was configured with. `headers`: those that the
+        browser adds by itself; the client itself can set none. None: those of a program.
+        """
         self.address = url.replace("http", "ws", 1) + "/ws/rpc?profile=classic"
-        self.address += "&errors=text" if is_text else ""
+        self.address += ("&errors=text" if is_text else "") + more
         self.is_text = is_text
-        self.token = token
+        self.headers = {"Authorization": f"Bearer {token}"} if headers is None else headers
         self.session_id: str | None = None
         self.capabilities: Frame = {}
         self.screen = Screen()
@@ -261,7 +273,7 @@ class ClassicClient:
     async def open(self) -> ClassicClient:
         self._socket = await connect(
             self.address,
-            additional_headers={"Authorization": f"Bearer {self.token}"},
+            additional_headers=self.headers,
             max_size=None,
             max_queue=self.ahead,
             open_timeout=PATIENCE,

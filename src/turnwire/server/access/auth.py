@@ -26,15 +26,18 @@ class Auth:
         self._keys = keys
         self._authenticate = authenticate
 
-    async def who(self, scope: dict[str, Any], host: str) -> Who:
-        """Returns the user of a request or a WebSocket. Raises Refused if there is none."""
+    async def who(self, scope: dict[str, Any], host: str, *, ticket: str = "") -> Who:
+        """Returns the user of a request or a WebSocket. Raises Refused if there is none.
+
+        `ticket`: a ticket that its client could not offer after the subprotocol.
+        """
         who = None
         given = headers_of(scope, b"authorization")
         if given:
             who = await self._by_token(given)
             if who is not None:
                 self._gate.origin(scope, host, without=True)
-        elif ticket := _ticket_in(scope):
+        elif ticket := (ticket or _ticket_in(scope) or ""):
             self._gate.origin(scope, host, without=False)
             who = await self._keys.take_ticket(ticket)
         elif cookie := cookie_in(scope, cookie_name(host)):

@@ -37,6 +37,7 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
+_CLASSIC = "classic"  # a profile of RPC
 _CHAT = "/ws/chat"
 _ABORTS = {"": False, "detach": False, "stop": True}
 _ERRORS = {"": False, "object": False, "text": True}  # of the profile classic
@@ -60,7 +61,7 @@ class _Upgrade(NamedTuple):
         """Authenticates the client. Raises Refused."""
         if self.who is not None:
             return self.who
-        return await self.service.auth.who(self.scope, self.service.gate.host(self.scope))
+        return await _authenticated(self.service, self.scope)
 
     async def turn_away(
         self, error: Exception, refusal: Callable[[Refused], Outgoing] | None
@@ -95,7 +96,7 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
         await send({"type": "websocket.accept", "subprotocol": chosen})
         wire = (scope.get("extensions") or {}).get(WIRE)
         upgrade = _Upgrade(service, scope, receive, send, wire, unknown, who)
-        path = _address(scope).partition("?")[0]
+        path = _path(scope)
         if path in _RPC:
             await _serve_rpc(upgrade)
         elif path == _CHAT:
@@ -143,7 +144,7 @@ async def _serve_rpc(upgrade: _Upgrade) -> None:
         to = (upgrade.service, who, upgrade.send, upgrade.wire)
         if not profile:
             return RpcConnection(*to)
-        if profile != "classic":
+        if profile != _CLASSIC:
             said = f"There is no profile {profile!r}; there is: classic."
             raise Refused("INVALID_PAYLOAD", said)
         if errors not in _ERRORS:
@@ -151,7 +152,7 @@ async def _serve_rpc(upgrade: _Upgrade) -> None:
             raise Refused("INVALID_PAYLOAD", said)
         return ClassicConnection(*to, text_errors=_ERRORS[errors])
 
-    await _serve_any(upgrade, make, None if profile == "classic" else rpc_error)
+    await _serve_any(upgrade, make, None if profile == _CLASSIC else rpc_error)
 
 
 async def _serve_chat(upgrade: _Upgrade) -> None:
@@ -201,6 +202,11 @@ def _parameter(scope: dict[str, Any], name: str) -> str:
     return parse_qs(query).get(name, [""])[-1]
 
 
+def _path(scope: dict[str, Any]) -> str:
+    """Returns the path of `_address`."""
+    return _address(scope).partition("?")[0]
+
+
 def _address(scope: dict[str, Any]) -> str:
     """Returns the path and query as they were sent, relative to the application's mount point."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
@@ -239,9 +245,24 @@ async def _let_in(
 
 async def _known(service: Service, scope: dict[str, Any]) -> Who | None:
     try:
-        return await service.auth.who(scope, service.gate.host(scope))
+        return await _authenticated(service, scope)
     except Refused:
         return None
+
+
+async def _authenticated(service: Service, scope: dict[str, Any]) -> Who:
+    """Returns the user of a WebSocket. Raises Refused if there is none.
+
+    Only clients of the profile `classic` may put a ticket into the address: they offer no
+    subprotocol. A ticket is used up at once, so an address in the log of a proxy opens nothing.
+    """
+    host = service.gate.host(scope)
+    ticket = _parameter(scope, "ticket") if _is_classic(scope) else ""
+    return await service.auth.who(scope, host, ticket=ticket)
+
+
+def _is_classic(scope: dict[str, Any]) -> bool:
+    return _path(scope) in _RPC and _parameter(scope, "profile") == _CLASSIC
 
 
 def _client_address(scope: dict[str, Any]) -> str:
