@@ -206,6 +206,12 @@ class TestNews:
     def test_of_interest_are_shown(self, subtype: str, data: dict[str, Any], line: str) -> None:
         assert told(f.SessionSystemEvent(*IDS, p.SystemNews(subtype, 3, None, data))) == f"{line}\n"
 
+    def test_that_say_it_themselves_are_shown_in_their_words(self) -> None:
+        for subtype in ("warning", "model_rerouted", "error_retry"):
+            said = p.SystemNews(subtype, None, "Warning: slow", {"params": {}})
+            assert told(f.SessionSystemEvent(*IDS, said)) == "◆ Warning: slow\n"
+        assert told(f.SessionSystemEvent(*IDS, p.SystemNews("warning", 3, None, {}))) == ""
+
     @pytest.mark.parametrize(
         ("subtype", "data"),
         [("api_retry", {"error_status": 401}), ("informational", {}), ("status", {"x": 1})],

@@ -324,6 +324,11 @@ def test_a_notice_without_a_message_or_a_name_is_an_entry() -> None:
     assert news(ev.SystemEvent(*WHO, "")) == [("System event", {"subtype": ""})]
 
 
+def test_a_notice_with_words_is_an_entry_with_these_words() -> None:
+    told = ev.SystemEvent(*WHO, "warning", text="Warning: slow")
+    assert news(told) == [("Warning: slow", {"subtype": "warning"})]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

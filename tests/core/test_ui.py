@@ -97,6 +97,7 @@ def test_these_are_all_the_normalized_events_and_their_tags() -> None:
         "message_completed",
         "message_discarded",
         "message_started",
+        "model_changed",
         "permission_mode_changed",
         "permission_requested",
         "plan_updated",

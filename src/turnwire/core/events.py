@@ -28,6 +28,7 @@ __all__ = [
     "MessageCompleted",
     "MessageDiscarded",
     "MessageStarted",
+    "ModelChanged",
     "NormalizedStreamEvent",
     "PermissionModeChanged",
     "PermissionRequested",
@@ -325,12 +326,19 @@ class PlanUpdated(Event, frozen=True):
 class SystemEvent(Event, frozen=True):
     """News about the session. The subclasses below have typed fields that the rules use.
 
-    `subtype` and `data` are only passed on.
+    `subtype`, `data` and `text` are only passed on.
     """
 
     subtype: str  # the agent's name for it
     data: Raw | UnsetType = UNSET  # the agent's own message, unchanged
     ephemeral: bool = False  # published live, but not stored in the log
+    text: str | None = None  # what it says to people; None: no more than `subtype`
+
+
+class ModelChanged(SystemEvent, frozen=True, kw_only=True):
+    """The agent changed its model by itself."""
+
+    model: str  # as a person would choose it
 
 
 class PermissionModeChanged(SystemEvent, frozen=True, kw_only=True):
@@ -461,6 +469,7 @@ NormalizedStreamEvent: TypeAlias = (
     | ToolProgress
     | PlanUpdated
     | SystemEvent
+    | ModelChanged
     | PermissionModeChanged
     | ChoiceRefused
     | SessionOffered

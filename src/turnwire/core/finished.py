@@ -195,7 +195,7 @@ class FinishedStream:
         if e.ephemeral:
             return []
         words = e.subtype.replace("_", " ") or "system event"
-        text = words[0].upper() + words[1:]
+        text = e.text or words[0].upper() + words[1:]
         if isinstance(e, ev.HookRan):
             text = _words_of_hook(e.run)
         return self._news(e, text, {"subtype": e.subtype}, e.data)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from turnwire.agents.codex import CodexAgent, CodexOptions, installation
+from turnwire.agents.codex.app_server import RequestFailed
 from turnwire.agents.codex.commands import command_in
 from turnwire.agents.codex.prompts import answer_prompt, input_of
 from turnwire.agents.codex.rollout import questions_in
@@ -149,9 +150,14 @@ def test_a_model_may_be_followed_by_an_effort() -> None:
     given = settings.for_thread()
     assert (given["model"], given["config"]) == ("gpt-5.5", {"model_reasoning_effort": "high"})
     assert (given["approvalPolicy"], given["sandbox"]) == ("on-request", "read-only")
-    before, changes = settings.change("permission_mode", "default")
-    assert before == "read-only"
-    assert changes["sandboxPolicy"] == {"type": "workspaceWrite", "writableRoots": ["/w"]}
+    assert settings.changed("model") == {"model": "gpt-5.5", "effort": "high"}
+    assert settings.name_of("gpt-5.5", "high") == "gpt-5.5/high"
+    assert settings.name_of("gpt-5.5", "odd") == settings.name_of("gpt-5.5", None) == "gpt-5.5"
+    settings.choose("permission_mode", "default")
+    assert settings.changed("permission_mode")["sandboxPolicy"] == {"type": "workspaceWrite"}
+    settings.choose("model", "default")
+    with pytest.raises(RequestFailed, match="which model is its default"):
+        settings.changed("model")
 
 
 def test_only_known_slash_commands_are_commands() -> None:

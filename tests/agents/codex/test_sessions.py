@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ async def test_a_thread_whose_record_is_gone_begins_anew_and_says_so(tmp_path: P
 async def test_model_effort_and_permission_mode_are_changed_while_it_runs(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     command = Say([run(f"touch {outside}")])
-    agent = {"models": ["gpt-5.5/high"]}
+    agent: dict[str, Any] = {"models": ["gpt-5.5/high"]}
     async with stage(
         tmp_path,
         "First.",

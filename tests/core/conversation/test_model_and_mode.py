@@ -98,6 +98,17 @@ def test_a_mode_that_the_agent_goes_into_by_itself_is_kept_for_the_next_process(
     assert talk.status.permission_mode == "default"
 
 
+def test_a_model_that_the_agent_takes_by_itself_is_kept_unless_a_person_chooses_one() -> None:
+    talk = running()
+    talk.tells(ev.ModelChanged, model="haiku", text="The model is haiku now")
+    assert talk.status.model == "haiku"
+    assert talk.frame(f.SessionSystemEvent).text == "The model is haiku now"
+    talk.do(i.Chose(at=talk.now, model="opus"))
+    talk.choosing = True
+    talk.tells(ev.ModelChanged, model="haiku")
+    assert talk.status.model == "opus"
+
+
 def test_a_hook_that_was_asked_is_in_the_log_and_in_the_audit_trail() -> None:
     talk = running()
     run = ev.HookRun("no_rm", "PreToolUse", "deny", 5, "Not here.", tool_use_id="t1")

@@ -127,6 +127,7 @@ def test_a_stream_that_is_retried_under_another_id_is_not_shown_twice() -> None:
     assert (discarded.message_id, discarded.reason) == ("msg_1", "restarted")
     assert isinstance(news, ev.SystemEvent)
     assert (news.subtype, news.ephemeral) == ("error_retry", True)
+    assert news.text == "Reconnecting... 1/5"
     server.says(item("started", "agentMessage", "msg_2", text=""))
     said = server.says(item("completed", "agentMessage", "msg_2", text="Hello world"))[0]
     assert text_of(said) == "Hello world"
@@ -228,7 +229,8 @@ def test_a_failed_turn_has_the_code_and_the_message_of_the_error() -> None:
     error = {"message": "no", "codexErrorInfo": {"httpConnectionFailed": {"httpStatusCode": 401}}}
     failed, summary = Server().says(turn_ends("failed", error=error, durationMs=12))
     assert isinstance(failed, ev.TurnFailed)
-    assert (failed.code, failed.message) == ("unauthorized", "no")
+    assert failed.code == "unauthorized"
+    assert failed.message.startswith("no. Give Codex a credential that is valid: `codex login`")
     assert isinstance(summary, ev.ResultSummary)
     assert (summary.is_error, summary.errors, summary.duration_ms) == (True, ["no"], 12)
 
@@ -273,6 +275,172 @@ def test_news_is_kept_if_it_is_about_more_than_the_moment() -> None:
     assert isinstance(moment, ev.SystemEvent)
     assert (kept.subtype, kept.ephemeral) == ("thread_compacted", False)
     assert (moment.subtype, moment.ephemeral) == ("account_rate_limits_updated", True)
+
+
+def limits(used: int, minutes: int | None = None, resets: int | None = None) -> dict[str, Any]:
+    return {"usedPercent": used, "windowDurationMins": minutes, "resetsAt": resets}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text"),
+    [
+        ("warning", {"message": "Slow."}, "Warning: Slow."),
+        ("guardianWarning", {"message": "Odd."}, "Warning: Odd."),
+        ("deprecationNotice", {"summary": "old"}, "Deprecated: old"),
+        ("configWarning", {"summary": "bad", "details": "key x"}, "Configuration: bad: key x"),
+        ("configWarning", {"summary": "bad", "path": "/c.toml"}, "Configuration: bad (/c.toml)"),
+        (
+            "model/rerouted",
+            {"fromModel": "a", "toModel": "b", "reason": "highRiskCyberActivity"},
+            "b answers instead of a (high risk cyber activity)",
+        ),
+        (
+            "model/verification",
+            {"verifications": ["trustedAccessForCyber"]},
+            "The model's provider wants the account verified: trusted access for cyber",
+        ),
+        (
+            "model/safetyBuffering/updated",
+            {"model": "a", "reasons": ["selfHarm"]},
+            "The output of a is checked before it is shown (self harm)",
+        ),
+        (
+            "model/safetyBuffering/updated",
+            {"model": "a"},
+            "The output of a is checked before it is shown",
+        ),
+        (
+            "modelProvider/authRecoveryStarted",
+            {"provider": "acme", "message": "renewing"},
+            "acme: renewing",
+        ),
+        (
+            "thread/goal/updated",
+            {"goal": {"objective": "Ship", "status": "inProgress"}},
+            "Goal: Ship (in progress)",
+        ),
+        (
+            "hook/completed",
+            {"run": {"eventName": "stop", "status": "blocked", "entries": [{"text": "no"}]}},
+            "Hook stop: blocked: no",
+        ),
+        (
+            "item/autoApprovalReview/completed",
+            {"review": {"status": "denied", "rationale": "risky"}},
+            "Automatic review: denied: risky",
+        ),
+        (
+            "mcpServer/oauthLogin/completed",
+            {"name": "m", "success": True},
+            "MCP server m: logged in",
+        ),
+        (
+            "mcpServer/oauthLogin/completed",
+            {"name": "m", "error": "no"},
+            "MCP server m: no login: no",
+        ),
+        (
+            "mcpServer/startupStatus/updated",
+            {"name": "m", "status": "failed", "error": "gone"},
+            "MCP server m: failed: gone",
+        ),
+        ("account/login/completed", {"success": True}, "Logged in"),
+        ("account/login/completed", {"success": False, "error": "no"}, "No login: no"),
+        (
+            "account/gatewayOAuth/changed",
+            {"providerId": "acme", "status": "notReady"},
+            "Login to acme: not ready",
+        ),
+        (
+            "account/rateLimits/updated",
+            {
+                "rateLimits": {
+                    "limitName": "codex",
+                    "primary": limits(85, 300, 1_800_000_000),
+                    "secondary": limits(20, 10080),
+                    "credits": {"balance": "5"},
+                    "rateLimitReachedType": "rate_limit_reached",
+                }
+            },
+            "Usage limits of codex: rate limit reached, 85 % of 5 hours used, "
+            "until 2027-01-15T08:00:00.000Z, 20 % of 7 days used, credits 5",
+        ),
+        (
+            "account/rateLimits/updated",
+            {"rateLimits": {"primary": limits(1)}},
+            "Usage limits: 1 % used",
+        ),
+        ("account/rateLimits/updated", {"rateLimits": {}}, None),
+        ("thread/archived", {}, None),
+    ],
+)
+def test_news_says_what_has_happened(method: str, params: Any, text: str | None) -> None:
+    (news,) = Server().says(told(method, **params))
+    assert isinstance(news, ev.SystemEvent)
+    assert news.text == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "text"),
+    [
+        ("enteredReviewMode", {"review": "current changes"}, "Review: current changes"),
+        ("enteredReviewMode", {}, None),
+        ("exitedReviewMode", {"review": "Fine."}, "Fine."),
+        ("hookPrompt", {"fragments": [{"text": "Go on."}, 3]}, "A hook told the model: Go on."),
+        ("hookPrompt", {}, None),
+        ("sleep", {"durationMs": 1500}, "The model pauses for 1.5 seconds"),
+        (
+            "subAgentActivity",
+            {"kind": "turnCompleted", "agentPath": "/root/a"},
+            "Sub-agent /root/a: turn completed",
+        ),
+        ("functionCallOutput", {"output": "x"}, None),
+    ],
+)
+def test_an_item_that_is_news_says_what_has_happened(
+    kind: str, fields: Any, text: str | None
+) -> None:
+    (news,) = Server().says(item("completed", kind, "x", **fields))
+    assert isinstance(news, ev.SystemEvent)
+    assert news.text == text
+
+
+def settings(model: str, effort: str | None, sandbox: str = "readOnly") -> dict[str, Any]:
+    now = {"model": model, "effort": effort, "approvalPolicy": "on-request"}
+    policy = {"sandboxPolicy": {"type": sandbox}}
+    return told("thread/settings/updated", threadSettings={**now, **policy})
+
+
+def test_settings_that_codex_changes_by_itself_are_those_of_the_conversation() -> None:
+    server = Server(begun=False)
+    first = server.says(settings("a", None))
+    assert kinds(first) == ["SystemEvent"], "what it began with is no change"
+    assert first[0].ephemeral
+    model, mode = server.says(settings("b", "high", "workspaceWrite"))
+    assert isinstance(model, ev.ModelChanged)
+    assert (model.model, model.text) == ("b", "Codex changed the model: b")
+    assert isinstance(mode, ev.PermissionModeChanged)
+    assert (mode.permission_mode, mode.ephemeral) == ("default", False)
+    server.adapter.expects("c", "read-only")
+    assert kinds(server.says(settings("c", None))) == ["SystemEvent"], "a person chose them"
+
+
+def test_settings_of_a_sub_agent_are_not_those_of_the_conversation() -> None:
+    server = Server()
+    server.says(settings("a", None))
+    other = settings("b", None)
+    other["params"]["threadId"] = "t2"
+    assert kinds(server.says(other)) == ["SystemEvent"]
+
+
+def test_messages_name_the_model_that_was_taken_instead_until_the_turn_ends() -> None:
+    server = Server()
+    server.says(settings("a", None), BEGUN)
+    server.says(told("model/rerouted", fromModel="a", toModel="b", reason="x"))
+    said = server.says(item("completed", "agentMessage", "m", text="Hi"))[0]
+    assert said.model == "b"
+    server.says(turn_ends(), BEGUN)
+    assert server.says(item("completed", "agentMessage", "n", text="Hi"))[0].model == "a"
 
 
 def test_an_unknown_message_is_kept_as_it_came() -> None:

@@ -10,6 +10,7 @@ from turnwire.dialects.codex import messages as m
 from turnwire.dialects.codex.failures import code_of, message_of
 from turnwire.dialects.codex.items import CommandExecution, UnknownItem
 from turnwire.dialects.codex.modes import MODES, mode_of
+from turnwire.dialects.codex.notices import DiffUpdated
 from turnwire.dialects.codex.translate import content_of
 from turnwire.errors import BadLine
 
@@ -69,7 +70,8 @@ def test_an_unknown_item_has_its_id_if_it_has_one() -> None:
 
 def test_text_beyond_ascii_is_kept() -> None:
     raw = '{"method":"turn/diff/updated","params":{"threadId":"t","diff":"ä"}}'.encode()
-    assert decode(raw).message == m.News("turn/diff/updated", "t")
+    told = DiffUpdated(thread_id="t", diff="ä")
+    assert decode(raw).message == m.News("turn/diff/updated", "t", told)
 
 
 @pytest.mark.parametrize(

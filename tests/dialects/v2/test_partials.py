@@ -443,6 +443,9 @@ def test_a_transient_notice_is_sent_without_a_number() -> None:
     bare = ev.SystemEvent(*WHO, "status", ephemeral=True)
     (frame,) = on_the_wire(partials.feed(bare, None, None, NOW))
     assert "data" not in frame["payload"]
+    said = ev.SystemEvent(*WHO, "error_retry", ephemeral=True, text="Reconnecting")
+    (frame,) = on_the_wire(partials.feed(said, None, None, NOW))
+    assert frame["payload"]["text"] == "Reconnecting"
 
 
 def test_a_durable_notice_is_sent_from_the_log() -> None:

@@ -21,13 +21,16 @@ from turnwire.core.conversation.effects import AddEntry, Tell, Write
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message, ToolCallPart
 from turnwire.core.times import iso
-from turnwire.dialects.codex import CodexStreamAdapter, decode
+from turnwire.dialects.codex import CodexStreamAdapter, Line, decode
 from turnwire.ports import AgentGone, Commit, ConversationRow, NewConversation, Store
 
 __all__ = ["ThreadReader", "bring", "conversation_of", "thread_reader"]
 
 _REASON = "import"
+# The threads that people and programs begin. Those of sub-agents belong to the thread that began them.
+_SOURCES = ("cli", "vscode", "exec", "appServer", "unknown")
 
 
 def conversation_of(thread_id: str) -> str:
@@ -45,24 +48,38 @@ class ThreadReader:
         self._server = server
 
     async def threads(self, project: Path | None = None) -> list[dict[str, Any]]:
-        """Returns all threads without their turns, oldest first."""
+        """Returns all threads without their turns, oldest first, the archived ones too."""
+        found = [*await self._listed(archived=False), *await self._listed(archived=True)]
+        if project is not None:
+            found = [each for each in found if _is_in(each.get("cwd"), project)]
+        return sorted(found, key=lambda each: each.get("createdAt") or 0)
+
+    async def _listed(self, *, archived: bool) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         cursor = None
         while True:
-            page = await self._server.ask("thread/list", cursor=cursor, limit=100)
+            page = await self._server.ask(
+                "thread/list",
+                cursor=cursor,
+                limit=100,
+                archived=archived,
+                modelProviders=[],  # of all; without it Codex lists those of the present one
+                sourceKinds=_SOURCES,  # without it only those that people began in a front end
+            )
             found += page.get("data") or []
             cursor = page.get("nextCursor")
             if not cursor:
-                break
-        if project is not None:
-            found = [each for each in found if each.get("cwd") == str(project)]
-        return sorted(found, key=lambda each: each.get("createdAt") or 0)
+                return found
 
     async def turns(self, thread_id: str) -> list[dict[str, Any]]:
         """Returns the turns of a thread with all their items."""
         answer = await self._server.ask("thread/read", threadId=thread_id, includeTurns=True)
         turns: list[dict[str, Any]] = answer["thread"].get("turns") or []
         return turns
+
+
+def _is_in(cwd: Any, project: Path) -> bool:
+    return isinstance(cwd, str) and Path(cwd).resolve() == project.resolve()
 
 
 @asynccontextmanager
@@ -98,6 +115,7 @@ async def bring(
 ) -> Brought | None:
     """Adds the new turns of a thread to its conversation. Returns None if it has no turns.
 
+    Adds the new items of a known turn, too: it may have run on after the last import.
     `has_died` says whether an owner has surely ended, so that its lease can be released.
     """
     thread_id = str(thread["id"])
@@ -108,8 +126,8 @@ async def bring(
     is_new = row is None
     if row is None:
         row = await _create(store, name, thread)
-    known = await _known_turns(store, row)
-    news = [turn for turn in turns if turn.get("id") not in known]
+    known = await _known(store, row)
+    news = [new for turn in turns if (new := _new_in(turn, known)) is not None]
     if not news:
         return Brought(name, thread_id, 0, title=row.title)
     try:
@@ -133,14 +151,49 @@ async def _create(store: Store, name: str, thread: Mapping[str, Any]) -> Convers
     return await store.create(structs.replace(new, native_session_id=str(thread["id"])))
 
 
-async def _known_turns(store: Store, row: ConversationRow) -> set[str]:
-    """Returns the ids of the turns that the log has."""
+async def _known(store: Store, row: ConversationRow) -> set[str]:
+    """Returns the ids of the turns and items that the log has."""
     known: set[str] = set()
     after = 0
     while page := await store.entries(row.conversation_id, after=after, limit=PAGE):
-        known |= {str(each.entry.meta.get("uuid")) for each in page}
+        for each in page:
+            known |= _ids_in(each.entry)
         after = page[-1].sequence
     return known
+
+
+def _ids_in(entry: Message) -> set[str]:
+    calls = {p.payload.tool_call_id for p in entry.parts if isinstance(p, ToolCallPart)}
+    return {*calls, *(str(entry.meta.get(name)) for name in ("uuid", "messageId")), _news_in(entry)}
+
+
+def _news_in(entry: Message) -> str:
+    """Returns the id of an item that is news. Returns an empty text for any other entry."""
+    try:
+        return str(entry.meta["data"]["data"]["params"]["item"]["id"])
+    except (LookupError, TypeError):
+        return ""
+
+
+def _new_in(turn: dict[str, Any], known: set[str]) -> dict[str, Any] | None:
+    """Returns a turn with what the log lacks of it. Returns None if it lacks nothing."""
+    if turn.get("id") not in known:
+        return turn
+    items: list[dict[str, Any]] = turn.get("items") or []
+    # A turn that another process runs has only its complete items, always in the same order.
+    last = max((at for at, item in enumerate(items) if item.get("id") in known), default=-1)
+    rest = [item for item in items[last + 1 :] if _is_told(item)]
+    return {**turn, "items": rest, "goes_on": True} if rest else None
+
+
+def _is_told(item: dict[str, Any]) -> bool:
+    """Returns whether an item is in the log. Encrypted reasoning, for example, is not."""
+    return item.get("type") != "userMessage" and bool(CodexStreamAdapter().feed(_completed(item)))
+
+
+def _completed(item: dict[str, Any], thread_id: str = "") -> Line:
+    params = {"threadId": thread_id, "item": item}
+    return decode(msgspec.json.encode({"method": "item/completed", "params": params}))
 
 
 class _Retelling:
@@ -160,20 +213,14 @@ class _Retelling:
         """Returns the writes of a turn, and its time."""
         self._at = int(turn.get("startedAt") or 0) * 1000 or now_ms()
         items: list[dict[str, Any]] = turn.get("items") or []
-        said = next((each for each in items if each.get("type") == "userMessage"), None)
-        self._step(
-            i.Said(
-                at=self._at,
-                content=_content(said or {}),
-                queue_id=self._new_id(),
-                trace_id=self._new_id(),
-            ),
-            uuid=str(turn.get("id")),
-        )
+        said = None
+        if not turn.get("goes_on"):
+            said = next((each for each in items if each.get("type") == "userMessage"), None)
+            self._say(said or {}, str(turn.get("id")))
         self._hear("turn/started", turn={"id": turn.get("id")})
         for item in items:
             if item is not said:
-                self._hear("item/completed", item=item)
+                self._tell(_completed(item, self._thread_id))
         self._at = int(turn.get("completedAt") or 0) * 1000 or self._at
         ended = {**turn, "items": []}
         if ended.get("status") == "inProgress":
@@ -183,9 +230,19 @@ class _Retelling:
         writes, self._writes = self._writes, []
         return writes, iso(self._at)
 
+    def _say(self, said: dict[str, Any], turn_id: str) -> None:
+        queue_id, trace_id = self._new_id(), self._new_id()
+        content = _content(said)
+        self._step(
+            i.Said(at=self._at, content=content, queue_id=queue_id, trace_id=trace_id), uuid=turn_id
+        )
+
     def _hear(self, method: str, **params: Any) -> None:
         message = {"method": method, "params": {"threadId": self._thread_id, **params}}
-        events = self._adapter.feed(decode(msgspec.json.encode(message)))
+        self._tell(decode(msgspec.json.encode(message)))
+
+    def _tell(self, line: Line) -> None:
+        events = self._adapter.feed(line)
         for event in events:
             self._said(event, last=event is events[-1])
 

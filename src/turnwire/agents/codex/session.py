@@ -45,7 +45,7 @@ class CodexSession(LocalSession):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        self._adapter = CodexStreamAdapter()
+        self._adapter = CodexStreamAdapter(name_of=settings.name_of)
         self._server = AppServer(self._heard, self._ended)
         self._closing = False
         self._thread_id: str | None = None
@@ -75,6 +75,7 @@ class CodexSession(LocalSession):
         """
         async with first_alone(home):
             await self._server.begin(start)
+        await self._settings.read(self._server)
         chosen = self._settings.for_thread()
         if resume is not None:
             answer = await self._server.request(
@@ -85,8 +86,16 @@ class CodexSession(LocalSession):
         else:
             new = self._settings.for_new_thread()
             answer = await self._server.request("thread/start", **new)
-        thread = msgspec.convert(answer, _Opened).thread
-        self._thread_id, self._path = thread.id, thread.path
+        opened = msgspec.convert(answer, _Opened)
+        self._thread_id, self._path = opened.thread.id, opened.thread.path
+        await self._correct(opened)
+
+    async def _correct(self, opened: _Opened) -> None:
+        """Gives a resumed thread the chosen model and effort, where it keeps those of its last turn."""
+        if not self._settings.is_model_chosen or opened.model is None:
+            return
+        if (opened.model, opened.reasoning_effort) != self._settings.model:
+            await self._update(self._settings.changed("model"))
 
     def tell_forgotten(self, before: str) -> None:
         """Reports that this thread is new, because the thread `before` no longer exists."""
@@ -207,16 +216,26 @@ class CodexSession(LocalSession):
         for name, wanted in (("model", model), ("permission_mode", permission_mode)):
             if wanted is None:
                 continue
-            before, changes = self._settings.change(name, wanted)
+            before = self._settings.chosen(name)
             try:
-                await self._server.request(
-                    "thread/settings/update", threadId=self._thread_id, **changes
-                )
+                await self._settings.read(self._server)
+                self._settings.choose(name, wanted)
+                self._expect()
+                await self._update(self._settings.changed(name))
             except RequestFailed as refused:
-                self._settings.change(name, before)
+                self._settings.choose(name, before)
+                self._expect()
                 told = {"message": str(refused), "wanted": {name: wanted}, "stays": {name: before}}
                 choices = {"wanted": _choice(name, wanted), "stays": _choice(name, before)}
                 self._say(self._news("choice_refused", told, ev.ChoiceRefused, **choices))
+
+    def _expect(self) -> None:
+        """Tells the adapter which settings a person has chosen, so that it reports only others."""
+        model, effort = self._settings.model
+        self._adapter.expects(self._settings.name_of(model, effort), self._settings.permission_mode)
+
+    async def _update(self, changes: dict[str, Any]) -> None:
+        await self._server.request("thread/settings/update", threadId=self._thread_id, **changes)
 
     async def control(self, control: Control) -> ControlResult:
         """Carries out a control, and returns its result. Raises Refused or AgentGone."""
@@ -301,5 +320,7 @@ class _Thread(msgspec.Struct):
     path: str | None = None
 
 
-class _Opened(msgspec.Struct):
+class _Opened(msgspec.Struct, rename="camel"):
     thread: _Thread
+    model: str | None = None
+    reasoning_effort: str | None = None

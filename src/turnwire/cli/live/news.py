@@ -9,12 +9,40 @@ from turnwire.cli.terminal.words import duration
 
 __all__ = ["in_words"]
 
+# News that says in its own text what has happened.
+_IN_ITS_WORDS = frozenset(
+    [
+        "account_gateway_oauth_changed",
+        "account_login_completed",
+        "config_warning",
+        "context_compaction",
+        "deprecation_notice",
+        "entered_review_mode",
+        "error_retry",
+        "exited_review_mode",
+        "guardian_warning",
+        "item_auto_approval_review_completed",
+        "mcp_server_oauth_login_completed",
+        "model_changed",
+        "model_provider_auth_recovery_started",
+        "model_rerouted",
+        "model_verification",
+        "permission_mode_changed",
+        "question_refused",
+        "thread_goal_updated",
+        "warning",
+    ]
+)
 _REFUSED = (401, 403)  # not retried; the end of the turn reports them
 
 
-def in_words(subtype: str, data: Mapping[str, Any]) -> tuple[str, Any] | None:
+def in_words(
+    subtype: str, data: Mapping[str, Any], text: str | None = None
+) -> tuple[str, Any] | None:
     """Returns a headline and its details. Returns None if the event is not shown to people."""
     match subtype:
+        case _ if text and subtype in _IN_ITS_WORDS:
+            return text, None
         case "api_retry" if data.get("error_status") not in _REFUSED:
             return _retry(data)
         case "model_fallback" | "model_refusal_fallback":

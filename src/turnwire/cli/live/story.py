@@ -306,7 +306,7 @@ class Story:
             case "compact_boundary":
                 self._tell("The agent summarized the conversation so far, to save context.")
             case subtype:
-                said = in_words(subtype, data)
+                said = in_words(subtype, data, news.text)
                 if said is not None:
                     self._tell(*said)
 

@@ -32,7 +32,7 @@ from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.codex.items import ThreadItem
-from turnwire.dialects.codex.messages import NEWS, NOTIFICATIONS, REQUESTS
+from turnwire.dialects.codex.messages import NEWS, NOTICES, NOTIFICATIONS, REQUESTS
 from turnwire.dialects.rpc import RpcMessage
 from turnwire.dialects.rpc.frames import (
     Accepted,
@@ -301,7 +301,8 @@ def _acp_schema() -> Schema:
 
 def _codex_schema() -> Schema:
     """Returns the schema of the app-server's messages. It is open: unknown methods are allowed."""
-    kinds = list(dict.fromkeys(filter(None, [*NOTIFICATIONS.values(), *REQUESTS.values()])))
+    told: dict[str, type[Struct]] = {**NOTIFICATIONS, **NOTICES}
+    kinds = list(dict.fromkeys([*told.values(), *REQUESTS.values()]))
     _, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
     _describe_fields(defs, *kinds)
     _open(ThreadItem, defs)
@@ -326,8 +327,8 @@ def _codex_schema() -> Schema:
         "description": "The messages of Codex's app-server: one of these per line of it.",
         "type": "object",
         "anyOf": [
-            *(message(method, kind, wants_answer=False) for method, kind in NOTIFICATIONS.items()),
-            *(message(method, None, wants_answer=False) for method in NEWS),
+            *(message(method, kind, wants_answer=False) for method, kind in told.items()),
+            *(message(method, None, wants_answer=False) for method in NEWS if method not in told),
             *(message(method, kind, wants_answer=True) for method, kind in REQUESTS.items()),
             *answers,
             {**other, "required": ["method"]},

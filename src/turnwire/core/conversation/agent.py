@@ -108,6 +108,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_title(d, title)
         case ev.HookRan(run=run):
             hear_of_hook(d, run)
+        case ev.ModelChanged(model=model) if not said.choosing:
+            d.model = model
         case ev.PermissionModeChanged(permission_mode=mode) if not said.choosing:
             d.permission_mode = mode
         case ev.RequestWithdrawn():

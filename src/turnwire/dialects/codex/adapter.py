@@ -21,9 +21,11 @@ from turnwire.core.blocks import (
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.codex import items as i
 from turnwire.dialects.codex import messages as m
-from turnwire.dialects.codex.failures import code_of, message_of, snake
+from turnwire.dialects.codex import notices as n
+from turnwire.dialects.codex.failures import code_of, explained, message_of, snake
 from turnwire.dialects.codex.lines import Line
 from turnwire.dialects.codex.modes import mode_of
+from turnwire.dialects.codex.news import in_words
 from turnwire.dialects.codex.requests import Request, asks, is_answered, result_text
 from turnwire.dialects.codex.translate import (
     CALLS,
@@ -70,7 +72,15 @@ class CodexStreamAdapter:
     `sent` or `answered` has to be called for every answer that the host sends to a request.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        name_of: Callable[[str | None, str | None], str | None] = lambda model, effort: model,
+    ) -> None:
+        """`name_of` names a model with an effort as a person would choose it."""
+        self._name_of = name_of
+        self._chosen: str | None = None  # the model by that name
+        self._mode: str | None = None  # the permission mode
         self.session_id = ""  # the thread
         self.turn_id: str | None = None  # the turn that runs
         self._main = _Voice(None, None)
@@ -78,7 +88,8 @@ class CodexStreamAdapter:
         self._requests: dict[str, Request] = {}
         self._spent: list[m.TokenCounts] = []  # of this turn
         self._last_text: str | None = None
-        self._model: str | None = None
+        self._model: str | None = None  # of the thread
+        self._speaking: str | None = None  # in this turn; the provider may take another one
         self._plan_number = 0  # of plans in this stream; a turn may change its plan
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             m.AgentMessageDelta: self._text_delta,
@@ -103,6 +114,11 @@ class CodexStreamAdapter:
             m.News: self._news,
             m.UnknownMessage: self._unknown,
         }
+
+    def expects(self, model: str | None, permission_mode: str | None) -> None:
+        """Notes what a person has chosen, by its name. Other settings are then reported as changed."""
+        self._chosen = model or self._chosen
+        self._mode = permission_mode or self._mode
 
     def feed(self, line: Line) -> Events:
         """Returns the events of one line, in order; often one, sometimes none."""
@@ -170,12 +186,15 @@ class CodexStreamAdapter:
         if opened.approval_policy is None:  # a thread that was only read
             return []
         self.session_id, self._model = opened.thread.id, opened.model
+        self._speaking = self._model
+        self._chosen = self._name_of(opened.model, opened.reasoning_effort)
+        self._mode = mode_of(opened.approval_policy, opened.sandbox)
         return [
             ev.SessionInit(
                 *self._whose(self._main),
-                opened.model,
+                self._chosen,
                 opened.cwd,
-                mode_of(opened.approval_policy, opened.sandbox),
+                self._mode,
                 [],
                 opened.thread.cli_version,
             )
@@ -206,6 +225,7 @@ class CodexStreamAdapter:
             return []
         self.turn_id = message.turn.id
         self._spent, self._last_text = [], None
+        self._speaking = self._model
         return [ev.TurnStarted(*self._whose(voice))]
 
     def _turn_completed(self, message: m.TurnCompleted, line: Line) -> Events:
@@ -221,7 +241,7 @@ class CodexStreamAdapter:
         whose = self._whose(voice)
         failed = turn.status == "failed"
         if failed:
-            out.append(ev.TurnFailed(*whose, code_of(turn.error), message_of(turn.error)))
+            out.append(ev.TurnFailed(*whose, code_of(turn.error), explained(turn.error)))
         else:
             stopped = turn.status == "interrupted"
             out.append(ev.TurnCompleted(*whose, None if stopped else "end_turn", stopped))
@@ -254,7 +274,8 @@ class CodexStreamAdapter:
             self._discard(voice, "restarted", out)
         subtype = "error_retry" if message.will_retry else "error"
         # The end of the turn has the error as well.
-        out.append(ev.SystemEvent(*self._whose(voice), subtype, Raw(line.raw), True))
+        about = (subtype, Raw(line.raw), True, message_of(message.error))
+        out.append(ev.SystemEvent(*self._whose(voice), *about))
         return out
 
     def _token_usage(self, message: m.TokenUsageUpdated, line: Line) -> Events:
@@ -274,7 +295,7 @@ class CodexStreamAdapter:
         self._plan_number += 1
         name = f"plan-{self.turn_id}-{self._plan_number}"
         shown: list[ContentBlock] = [TodoListBlock(steps, "completed")]
-        said = ev.AssistantMessage(*whose, name, 0, shown, self._model, uuid=self.turn_id)
+        said = ev.AssistantMessage(*whose, name, 0, shown, self._speaking, uuid=self.turn_id)
         return [said, updated]
 
     # --- pieces of items ----------------------------------------------------------------------
@@ -372,7 +393,7 @@ class CodexStreamAdapter:
         self._discard(voice, "replaced", out)
         opened = voice.open[item.id] = _Open(item, {key: []})
         whose = self._whose(voice)
-        out.append(ev.MessageStarted(*whose, item.id, self._model))
+        out.append(ev.MessageStarted(*whose, item.id, self._speaking))
         out.append(ev.ContentStarted(*whose, item.id, 0, block))
         return opened
 
@@ -386,7 +407,7 @@ class CodexStreamAdapter:
                 item.id,
                 0,
                 block,
-                self._model,
+                self._speaking,
                 uuid=self.turn_id,
                 raw=Raw(line.raw),
             )
@@ -422,7 +443,8 @@ class CodexStreamAdapter:
                 self._end_call(voice, item, line, out)
             case _ if isinstance(item, _NEWS):
                 subtype = snake(str(item.__struct_config__.tag))
-                out.append(ev.SystemEvent(*self._whose(voice), subtype, Raw(line.raw)))
+                about = (subtype, Raw(line.raw), False, in_words(item))
+                out.append(ev.SystemEvent(*self._whose(voice), *about))
             case _:
                 begun = voice.open.pop(item.id, None) is not None
                 self._finish(voice, item.id, [block_of(item)], line, out, streamed=begun)
@@ -461,7 +483,7 @@ class CodexStreamAdapter:
     ) -> None:
         whose = self._whose(voice)
         said = ev.AssistantMessage(
-            *whose, item_id, 0, content, self._model, aborted=aborted, uuid=self.turn_id
+            *whose, item_id, 0, content, self._speaking, aborted=aborted, uuid=self.turn_id
         )
         if line is not None:
             said = msgspec.structs.replace(said, raw=Raw(line.raw))
@@ -540,7 +562,7 @@ class CodexStreamAdapter:
                     asks=is_question,
                 )
             ]
-            out.append(ev.AssistantMessage(*whose, call_id, 0, block, self._model))
+            out.append(ev.AssistantMessage(*whose, call_id, 0, block, self._speaking))
         self._requests[request_id] = Request(
             message.id, message, call_id, has_call, voice.parent, voice.agent_id
         )
@@ -588,9 +610,32 @@ class CodexStreamAdapter:
 
     def _news(self, message: m.News, line: Line) -> Events:
         voice = self._voice(message.thread_id) if message.thread_id else self._main
-        is_kept = m.NEWS[message.method]
-        subtype = snake(message.method)
-        return [ev.SystemEvent(*self._whose(voice), subtype, Raw(line.raw), not is_kept)]
+        out: Events = []
+        match message.told:
+            case n.SettingsUpdated(thread_settings=settings) if voice is self._main:
+                self._settings(settings, line, out)
+            case n.ModelRerouted(to_model=model) if voice is self._main:
+                self._speaking = model
+        if not out:
+            words, is_kept = in_words(message.told), m.NEWS[message.method]
+            about = (snake(message.method), Raw(line.raw), not is_kept, words)
+            out.append(ev.SystemEvent(*self._whose(voice), *about))
+        return out
+
+    def _settings(self, now: n.ThreadSettings, line: Line, out: Events) -> None:
+        """Reports the model and the permission mode if they are others than before."""
+        whose, raw = self._whose(self._main), Raw(line.raw)
+        chosen = self._name_of(now.model, now.effort)
+        mode = mode_of(now.approval_policy, now.sandbox_policy)
+        if chosen is not None and self._chosen not in (None, chosen):
+            said = f"Codex changed the model: {chosen}"
+            out.append(ev.ModelChanged(*whose, "model_changed", raw, text=said, model=chosen))
+        if mode is not None and self._mode not in (None, mode):
+            said = f"Codex changed the permission mode: {mode}"
+            name = "permission_mode_changed"
+            out.append(ev.PermissionModeChanged(*whose, name, raw, text=said, permission_mode=mode))
+        self._model = now.model or self._model  # from the next turn on
+        self.expects(chosen, mode)
 
     def _unknown(self, message: m.UnknownMessage, line: Line) -> Events:
         kind = f"request/{message.method}" if message.id is not None else message.method

@@ -47,7 +47,7 @@ _decode_raw = msgspec.json.Decoder(Raw).decode
 _decode_any = msgspec.json.Decoder().decode
 _decoders = {
     kind: msgspec.json.Decoder(kind).decode
-    for kind in (*m.NOTIFICATIONS.values(), *filter(None, m.REQUESTS.values()))
+    for kind in (*m.NOTIFICATIONS.values(), *m.NOTICES.values(), *m.REQUESTS.values())
 }
 
 
@@ -91,11 +91,12 @@ def _line(envelope: _Envelope, raw: bytes, number: int) -> Line:
         if request_id is not None:
             if method not in m.REQUESTS:
                 return _unknown(method, request_id, raw, number)
-            kind = m.REQUESTS[method]
-            asked = params if kind is None else _typed(kind, params, issues)
-            message = m.Asked(request_id, method, asked)
+            message = m.Asked(request_id, method, _typed(m.REQUESTS[method], params, issues))
         elif method in m.NOTIFICATIONS:
             message = _typed(m.NOTIFICATIONS[method], params, issues)
+        elif method in m.NOTICES:
+            told = _typed(m.NOTICES[method], params, issues)
+            message = m.News(method, getattr(told, "thread_id", None) or "", told)
         elif method in m.NEWS:
             message = m.News(method, _typed(_Whose, params, []).thread_id)
         else:

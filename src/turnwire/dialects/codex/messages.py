@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
-from turnwire.dialects.codex.items import FileUpdate, ThreadItem
+from turnwire.dialects.codex.items import ThreadItem
+from turnwire.dialects.codex.notices import NOTICES
 
 __all__ = [
     "NEWS",
+    "NOTICES",
     "NOTIFICATIONS",
     "REQUESTS",
     "AgentMessageDelta",
     "Asked",
+    "Attestation",
     "CodexMessage",
     "CommandApproval",
+    "CurrentTimeRead",
     "ElicitationRequest",
     "ErrorTold",
+    "ExecApproval",
     "Failed",
     "FileChangeApproval",
     "ItemCompleted",
@@ -25,6 +30,7 @@ __all__ = [
     "McpProgress",
     "News",
     "OutputDelta",
+    "PatchApproval",
     "PermissionsApproval",
     "PlanDelta",
     "PlanStep",
@@ -41,6 +47,7 @@ __all__ = [
     "TokenCounts",
     "TokenUsage",
     "TokenUsageUpdated",
+    "TokensRefresh",
     "ToolCallRequest",
     "Turn",
     "TurnCompleted",
@@ -68,6 +75,7 @@ class TurnError(_Part, frozen=True):
     message: str = ""
     codex_error_info: Any = None  # a word, or an object with one key and an HTTP status
     additional_details: str | None = None
+    misalignment: Any = None
 
 
 class Turn(_Part, frozen=True):
@@ -78,18 +86,47 @@ class Turn(_Part, frozen=True):
     error: TurnError | None = None
     duration_ms: int | None = None
     items: list[ThreadItem] = []
+    items_view: str | None = None  # which items are in it: all, or a part
+    root_turn_id: str | None = None
+    started_at: int | None = None
+    completed_at: int | None = None
 
 
 class Thread(_Part, frozen=True):
     """A thread: one session of Codex."""
 
     id: str
+    session_id: str | None = None
     preview: str | None = None
     name: str | None = None
     cwd: str | None = None
+    path: str | None = None  # of Codex's own record
     model: str | None = None
+    model_provider: str | None = None
+    reasoning_effort: str | None = None
     cli_version: str | None = None
+    source: Any = None  # cli, exec, appServer, ...
+    originator: str | None = None
+    status: Any = None
     turns: list[Turn] = []
+    created_at: int | None = None
+    updated_at: int | None = None
+    recency_at: int | None = None
+    forked_from_id: str | None = None
+    parent_thread_id: str | None = None
+    thread_source: Any = None
+    agent_nickname: str | None = None
+    agent_role: str | None = None
+    project_id: str | None = None
+    section: Any = None
+    section_entered_at: int | None = None
+    environments: Any = None
+    git_info: Any = None
+    history_mode: Any = None
+    ephemeral: bool = False
+    can_accept_direct_input: bool | None = None
+    daybreak_enabled: bool | None = None
+    extra: Any = None
 
 
 class PlanStep(_Part, frozen=True):
@@ -123,6 +160,9 @@ class TokenUsage(_Part, frozen=True):
 
 class _OfThread(_Part, frozen=True, kw_only=True):
     thread_id: str = ""
+
+
+class _OfTurn(_OfThread, frozen=True, kw_only=True):
     turn_id: str = ""
 
 
@@ -150,33 +190,35 @@ class TurnCompleted(_OfThread, frozen=True):
     turn: Turn
 
 
-class ItemStarted(_OfThread, frozen=True):
+class ItemStarted(_OfTurn, frozen=True):
     """An item has begun."""
 
     item: ThreadItem
+    started_at_ms: int = 0
 
 
-class ItemCompleted(_OfThread, frozen=True):
+class ItemCompleted(_OfTurn, frozen=True):
     """An item is complete."""
 
     item: ThreadItem
+    completed_at_ms: int = 0
 
 
-class AgentMessageDelta(_OfThread, frozen=True):
+class AgentMessageDelta(_OfTurn, frozen=True):
     """A piece of text."""
 
     item_id: str
     delta: str
 
 
-class PlanDelta(_OfThread, frozen=True):
+class PlanDelta(_OfTurn, frozen=True):
     """A piece of a plan's text."""
 
     item_id: str
     delta: str
 
 
-class SummaryTextDelta(_OfThread, frozen=True):
+class SummaryTextDelta(_OfTurn, frozen=True):
     """A piece of a summary of reasoning."""
 
     item_id: str
@@ -184,7 +226,7 @@ class SummaryTextDelta(_OfThread, frozen=True):
     summary_index: int = 0
 
 
-class ReasoningTextDelta(_OfThread, frozen=True):
+class ReasoningTextDelta(_OfTurn, frozen=True):
     """A piece of raw reasoning."""
 
     item_id: str
@@ -192,34 +234,34 @@ class ReasoningTextDelta(_OfThread, frozen=True):
     content_index: int = 0
 
 
-class OutputDelta(_OfThread, frozen=True):
+class OutputDelta(_OfTurn, frozen=True):
     """Output of a command or of a patch that runs."""
 
     item_id: str
     delta: str
 
 
-class McpProgress(_OfThread, frozen=True):
+class McpProgress(_OfTurn, frozen=True):
     """Progress of a call of an MCP tool."""
 
     item_id: str
     message: str = ""
 
 
-class PlanUpdated(_OfThread, frozen=True):
+class PlanUpdated(_OfTurn, frozen=True):
     """The complete plan."""
 
     plan: list[PlanStep] = []
     explanation: str | None = None
 
 
-class TokenUsageUpdated(_OfThread, frozen=True):
+class TokenUsageUpdated(_OfTurn, frozen=True):
     """Tokens of the thread, after each request to the model."""
 
     token_usage: TokenUsage
 
 
-class ErrorTold(_OfThread, frozen=True):
+class ErrorTold(_OfTurn, frozen=True):
     """An error. With `will_retry` Codex repeats the request to the model."""
 
     error: TurnError
@@ -235,7 +277,7 @@ class RequestResolved(_OfThread, frozen=True):
 # --- requests to the host -------------------------------------------------------------------------
 
 
-class CommandApproval(_OfThread, frozen=True):
+class CommandApproval(_OfTurn, frozen=True):
     """Codex asks whether it may run a command."""
 
     item_id: str
@@ -249,25 +291,29 @@ class CommandApproval(_OfThread, frozen=True):
     network_approval_context: Any = None
     additional_permissions: Any = None
     approval_id: str | None = None  # of a part of the command
+    environment_id: str | None = None
     kind: str | None = None
+    started_at_ms: int = 0
 
 
-class FileChangeApproval(_OfThread, frozen=True):
+class FileChangeApproval(_OfTurn, frozen=True):
     """Codex asks whether it may change files."""
 
     item_id: str
     reason: str | None = None
     grant_root: str | None = None
-    changes: list[FileUpdate] = []
+    started_at_ms: int = 0
 
 
-class PermissionsApproval(_OfThread, frozen=True):
+class PermissionsApproval(_OfTurn, frozen=True):
     """Codex asks for more permissions of its sandbox."""
 
     item_id: str
     permissions: Any = None
     cwd: str | None = None
     reason: str | None = None
+    environment_id: str | None = None
+    started_at_ms: int = 0
 
 
 class UserInputOption(_Part, frozen=True):
@@ -288,15 +334,16 @@ class UserInputQuestion(_Part, frozen=True):
     options: list[UserInputOption] | None = None
 
 
-class UserInputRequest(_OfThread, frozen=True):
+class UserInputRequest(_OfTurn, frozen=True):
     """Codex asks a person."""
 
     item_id: str
     questions: list[UserInputQuestion] = []
-    is_blocking: bool = True
+    is_blocking: bool = True  # false: the turn goes on while the question is open
+    auto_resolution_ms: int | None = None  # after which Codex goes on without an answer
 
 
-class ToolCallRequest(_OfThread, frozen=True):
+class ToolCallRequest(_OfTurn, frozen=True):
     """Codex has the host run one of its tools."""
 
     call_id: str
@@ -314,10 +361,56 @@ class ElicitationRequest(_OfThread, frozen=True):
     """An MCP server asks a person."""
 
     server_name: str = ""
-    mode: str | None = None  # form, url
+    turn_id: str | None = None  # null: outside of a turn
+    mode: str | None = None  # form, openai/form, openaiForm, url, openai/userVerification
     message: str = ""
     requested_schema: Any = None
     url: str | None = None
+    elicitation_id: str | None = None
+    title: str | None = None
+    description: str | None = None
+    challenge: str | None = None
+    meta: Any = field(default=None, name="_meta")
+
+
+# Not for a person: Codex asks the program that runs it.
+
+
+class TokensRefresh(_Part, frozen=True):
+    """Codex asks for new tokens of an account that the host has logged in."""
+
+    reason: str = ""
+    previous_account_id: str | None = None
+
+
+class Attestation(_Part, frozen=True):
+    """Codex asks for a proof of the host."""
+
+
+class CurrentTimeRead(_OfThread, frozen=True):
+    """Codex asks for the time."""
+
+
+class PatchApproval(_Part, frozen=True):
+    """Asks whether files may be changed: for hosts of older versions."""
+
+    call_id: str
+    conversation_id: str = ""
+    file_changes: dict[str, Any] = {}
+    grant_root: str | None = None
+    reason: str | None = None
+
+
+class ExecApproval(_Part, frozen=True):
+    """Asks whether a command may run: for hosts of older versions."""
+
+    call_id: str
+    conversation_id: str = ""
+    approval_id: str | None = None
+    command: list[str] = []
+    cwd: str = ""
+    parsed_cmd: list[Any] = []
+    reason: str | None = None
 
 
 # --- answers to the host --------------------------------------------------------------------------
@@ -343,7 +436,7 @@ class Asked(Struct, frozen=True, gc=False):
 
     id: RequestId
     method: str
-    params: Any  # one of REQUESTS; Raw: known, but not typed
+    params: Any  # one of REQUESTS
 
 
 class Result(Struct, frozen=True, gc=False):
@@ -363,10 +456,11 @@ class Failed(Struct, frozen=True, gc=False):
 
 
 class News(Struct, frozen=True, gc=False):
-    """A known notification that is only passed on."""
+    """A known notification that is news."""
 
     method: str
     thread_id: str
+    told: Any = None  # one of NOTICES; None: it is only passed on
 
 
 class UnknownMessage(Struct, frozen=True, gc=False):
@@ -422,7 +516,7 @@ NOTIFICATIONS: dict[str, type[Struct]] = {
 }
 """The notifications with typed fields, by their methods."""
 
-# The other notifications of version 0.163. True: kept in the log; False: only about the moment.
+# The other notifications of version 0.163, typed if they are in NOTICES. True: kept in the log; False: only about the moment.
 NEWS: dict[str, bool] = {
     "thread/compacted": True,
     "thread/archived": True,
@@ -498,19 +592,19 @@ NEWS: dict[str, bool] = {
         False,
     ),
 }
-"""The notifications that are only passed on, and whether the log keeps them."""
+"""The notifications that are news, and whether the log keeps them."""
 
-REQUESTS: dict[str, type[Struct] | None] = {
+REQUESTS: dict[str, type[Struct]] = {
     "item/commandExecution/requestApproval": CommandApproval,
     "item/fileChange/requestApproval": FileChangeApproval,
     "item/permissions/requestApproval": PermissionsApproval,
     "item/tool/requestUserInput": UserInputRequest,
     "mcpServer/elicitation/request": ElicitationRequest,
     "item/tool/call": ToolCallRequest,
-    "account/chatgptAuthTokens/refresh": None,
-    "attestation/generate": None,
-    "currentTime/read": None,
-    "applyPatchApproval": None,
-    "execCommandApproval": None,
+    "account/chatgptAuthTokens/refresh": TokensRefresh,
+    "attestation/generate": Attestation,
+    "currentTime/read": CurrentTimeRead,
+    "applyPatchApproval": PatchApproval,
+    "execCommandApproval": ExecApproval,
 }
-"""The requests to the host, by their methods. None: its parameters are not typed."""
+"""The requests to the host, by their methods."""

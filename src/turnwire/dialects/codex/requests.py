@@ -61,7 +61,7 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
                 asked.item_id, "command_execution", shown, [], None, asked.reason, rules
             )
         case m.FileChangeApproval() as asked:
-            changes = item.changes if isinstance(item, i.FileChange) else asked.changes
+            changes = item.changes if isinstance(item, i.FileChange) else []
             shown = {"changes": msgspec.to_builtins(changes_of(changes))}
             if asked.grant_root is not None:
                 shown["grant_root"] = asked.grant_root

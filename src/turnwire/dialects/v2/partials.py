@@ -148,7 +148,7 @@ def _news(
     payload = p.SystemNews(
         e.subtype,
         None,
-        None,
+        e.text,
         None if e.data is UNSET else e.data,
         e.provider,
         e.parent_tool_use_id,

@@ -79,8 +79,12 @@ async def server_dies_at_a_question(place: Path, url: str, options: Any = None) 
 class CodexStage(Stage):
     """A conversation with Codex whose engine can be stopped and started again."""
 
+    toml = ""  # more of config.toml, as dotted keys
+
     def make_agent(self) -> Any:
         env = codex_environment(self.api.url, self.home)
+        file = Path(env["CODEX_HOME"]) / "config.toml"
+        file.write_text(self.toml + file.read_text())
         return CodexAgent(env=env, start_seconds=180.0, **self._agent)
 
     async def begin(self, **conversation: Any) -> None:
@@ -118,11 +122,16 @@ def _text(output: Any) -> str:
 
 @asynccontextmanager
 async def stage(
-    place: Path, *replies: Answer, conversation: Mapping[str, Any] | None = None, **agent: Any
+    place: Path,
+    *replies: Answer,
+    conversation: Mapping[str, Any] | None = None,
+    toml: str = "",
+    **agent: Any,
 ) -> AsyncIterator[CodexStage]:
     """A conversation in which nothing was said yet; at the end its log and its view are checked."""
     async with ModelApi(*replies, aside=None) as api:
         it = CodexStage(place, api, RULES, **agent)
+        it.toml = toml
         await it.begin(**(conversation or {}))
         try:
             yield it

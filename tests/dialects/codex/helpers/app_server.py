@@ -26,7 +26,7 @@ def asked(request_id: int | str, method: str, **params: Any) -> dict[str, Any]:
     return {"id": request_id, **told(method, **params)}
 
 
-def item(event: str, kind: str, item_id: str, **fields: Any) -> dict[str, Any]:
+def item(event: str, kind: str, item_id: str, /, **fields: Any) -> dict[str, Any]:
     """Returns the beginning or the end of an item."""
     return told(f"item/{event}", item={"type": kind, "id": item_id, **fields})
 
