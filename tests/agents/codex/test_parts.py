@@ -167,6 +167,12 @@ def test_only_known_slash_commands_are_commands() -> None:
     plain = command_in([TextContent("/review")])
     assert plain is not None
     assert plain.params["target"] == {"type": "uncommittedChanges"}
+    since = command_in([TextContent("/review --base main")])
+    assert since is not None
+    assert since.params["target"] == {"type": "baseBranch", "branch": "main"}
+    commit = command_in([TextContent("/review --commit 1a2b3c")])
+    assert commit is not None
+    assert commit.params["target"] == {"type": "commit", "sha": "1a2b3c"}
     assert command_in([TextContent("/compact")]) is not None
     assert command_in([TextContent("/dance")]) is None
     assert command_in([TextContent("hi"), TextContent("/compact")]) is None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
 from tests.agents.codex.helpers.real_codex import IS_INSTALLED
 from turnwire.agents.codex.installation import find_codex
-from turnwire.dialects.codex import decode, items, messages
+from turnwire.dialects.codex import CodexStreamAdapter, decode, items, messages
+from turnwire.dialects.codex.requests import Request, answer_of, asks, cancelled
 
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the extra codex is not installed")
 
@@ -23,9 +25,6 @@ PASSED_ON = (
     *("app/", "command/exec/", "externalAgentConfig/", "fs/", "fuzzyFileSearch/"),
     *("mcpServer/event/", "process/", "project/", "remoteControl/", "thread/realtime/", "windows"),
 )
-# The decisions of a person, and those by which a person changes Codex's own policy.
-DECISIONS = {"accept", "acceptForSession", "decline", "cancel"}
-AMENDMENTS = {"acceptWithExecpolicyAmendment", "applyNetworkPolicyAmendment"}
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +186,87 @@ def known_items() -> set[str]:
     }
 
 
-def test_every_decision_of_a_person_can_be_given(schema: Path) -> None:
-    asked = json.loads((schema / "CommandExecutionRequestApprovalResponse.json").read_text())
-    kinds = asked["definitions"]["CommandExecutionApprovalDecision"]["oneOf"]
+def open_request(method: str, **params: Any) -> Request:
+    """Returns a request of Codex as it waits for a person."""
+    whole = {"threadId": "t", "turnId": "u", "itemId": "c", **params}
+    adapter = CodexStreamAdapter()
+    adapter.feed(decode(msgspec.json.encode({"id": 1, "method": method, "params": whole})))
+    (request,) = adapter.open_requests()
+    return request
+
+
+def given_to(request: Request, rules: list[Any]) -> list[Any]:
+    """Returns all that Codex can get for a request: with each rule, without, denied and stopped."""
+    allowed = [answer_of(request, "allow", None, [rule]) for rule in rules]
+    plain = answer_of(request, "allow", None, [])
+    return [plain, *allowed, answer_of(request, "deny", None, []), cancelled(request)]
+
+
+def test_every_decision_of_a_person_about_a_command_can_be_given(schema: Path) -> None:
+    request = open_request(
+        "item/commandExecution/requestApproval",
+        command="git push",
+        proposedExecpolicyAmendment=["git", "push"],
+        proposedNetworkPolicyAmendments=[{"host": "a.example", "action": "allow"}],
+    )
+    what = asks(request.asked, None)
+    assert what is not None
+    given = given_to(request, what.suggestions)
+    assert names_of(each["decision"] for each in given) == decisions_in(
+        schema, "CommandExecutionRequestApprovalResponse", "CommandExecutionApprovalDecision"
+    )
+    for each in given:
+        assert_valid(schema, "CommandExecutionRequestApprovalResponse", each)
+
+
+def test_every_decision_of_a_person_about_a_file_can_be_given(schema: Path) -> None:
+    request = open_request("item/fileChange/requestApproval")
+    what = asks(request.asked, None)
+    assert what is not None
+    given = given_to(request, what.suggestions)
+    assert names_of(each["decision"] for each in given) == decisions_in(
+        schema, "FileChangeRequestApprovalResponse", "FileChangeApprovalDecision"
+    )
+    for each in given:
+        assert_valid(schema, "FileChangeRequestApprovalResponse", each)
+
+
+def test_every_action_of_a_person_about_an_mcp_server_can_be_given(schema: Path) -> None:
+    meta = {"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"]}
+    fields = {"serverName": "demo", "mode": "form", "message": "Run it?", "_meta": meta}
+    request = open_request("mcpServer/elicitation/request", **fields)
+    what = asks(request.asked, None)
+    assert what is not None
+    given = given_to(request, what.suggestions)
+    answers = "McpServerElicitationRequestResponse"
+    actions = json.loads((schema / f"{answers}.json").read_text())["definitions"]
+    assert {each["action"] for each in given} == set(actions["McpServerElicitationAction"]["enum"])
+    for each in given:
+        assert_valid(schema, answers, each)
+
+
+def test_other_answers_have_the_form_that_codex_takes(schema: Path) -> None:
+    permissions = open_request("item/permissions/requestApproval", permissions={"network": None})
+    for each in given_to(permissions, [{}])[:-1]:
+        assert_valid(schema, "PermissionsRequestApprovalResponse", each)
+    tool = open_request("item/tool/call", callId="c", tool="paint")
+    assert_valid(schema, "DynamicToolCallResponse", answer_of(tool, None, "Blue.", []))
+    asked = [{"id": "q", "header": "", "question": "Which?"}]
+    question = open_request("item/tool/requestUserInput", questions=asked)
+    assert_valid(schema, "ToolRequestUserInputResponse", answer_of(question, None, "Blue", []))
+
+
+def names_of(decisions: Iterable[Any]) -> set[str]:
+    return {each if isinstance(each, str) else next(iter(each)) for each in decisions}
+
+
+def decisions_in(schema: Path, name: str, union: str) -> set[str]:
+    kinds = json.loads((schema / f"{name}.json").read_text())["definitions"][union]["oneOf"]
     words = {word for kind in kinds for word in kind.get("enum", [])}
-    amendments = {name for kind in kinds for name in kind.get("required", [])}
-    assert (words, amendments) == (DECISIONS, AMENDMENTS)
+    return words | {name for kind in kinds for name in kind.get("required", [])}
+
+
+def assert_valid(schema: Path, name: str, answer: Any) -> None:
+    """Checks an answer by the schema of Codex."""
+    whole = json.loads((schema / f"{name}.json").read_text())
+    jsonschema.Draft7Validator(whole).validate(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,49 @@ async def test_a_review_is_a_turn(tmp_path: Path) -> None:
     async with stage(tmp_path, review, "After it.") as it:
         end = await it.says("/review the plan")
         assert not end.is_error
-        assert it.news("entered_review_mode")
-        assert it.news("exited_review_mode")
+        told = [frame.payload for frame in it.seen.of(f.SessionSystemEvent)]
+        texts = {each.subtype: each.text for each in told}
+        assert texts["entered_review_mode"] == "Review: the plan"
+        assert "Fine." in str(texts["exited_review_mode"])
+        print("TEXTS", texts, it.text)
+
+
+async def test_a_review_is_of_a_commit_or_of_the_changes_since_a_branch(tmp_path: Path) -> None:
+    review = '{"findings": [], "overall_correctness": "patch is correct", "overall_explanation": "Fine.", "overall_confidence_score": 0.9}'
+    async with stage(tmp_path, review, review) as it:
+        sha = commit(it.work)
+        assert not (await it.says("/review --base main")).is_error
+        assert f"merge-base" in str(it.api.requests[-1].messages) or sha in str(it.api.requests[-1].messages)
+        assert not (await it.says(f"/review --commit {sha}")).is_error
+        assert sha in str(it.api.requests[-1].messages)
+
+
+def commit(folder: Path) -> str:
+    """Makes a repository with one commit. Returns its name."""
+
+    def git(*arguments: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", *who, *arguments]
+        return subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    git("init", "-b", "main")
+    git("commit", "--allow-empty", "-m", "first")
+    return git("rev-parse", "HEAD")
+
+
+async def test_the_context_is_summarized_and_the_thread_goes_on(tmp_path: Path) -> None:
+    async with stage(tmp_path, "First.", "A summary.", "Second.") as it:
+        await it.says("one")
+        end = await it.says("/compact")
+        assert not end.is_error
+        told = [frame.payload for frame in it.seen.of(f.SessionSystemEvent)]
+        texts = {each.subtype: each.text for each in told}
+        assert "summarized" in str(texts["context_compaction"])
+        await it.says("two")
+        assert "A summary." in str(it.api.requests[-1].messages)
+        assert it.text[-1] == "Second."
 
 
 async def test_a_picture_reaches_the_model(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,40 @@ async def test_a_command_has_its_whole_output_and_says_what_it_is(tmp_path: Path
         (tool,) = [b for m in view.messages for b in m.blocks if b.id == "call_1"]
         assert tool.tool_name == "command_execution"  # type: ignore[union-attr]
         assert "one" in it.told["call_1"]
+
+
+async def test_raw_reasoning_is_thinking_where_codex_shows_it(tmp_path: Path) -> None:
+    thought = Say([Thinking("Raw thoughts.", cuts=3, raw=True), "Hello."])
+    async with stage(tmp_path, thought, toml="show_raw_agent_reasoning = true\n") as it:
+        await it.says("hi")
+        thinking = [frame.payload for frame in it.seen.of(f.AssistantThinking)]
+        assert [each.text for each in thinking if not each.partial] == ["Raw thoughts."]
+        assert any(each.partial and each.text for each in thinking), "it came in pieces"
+
+
+async def test_the_output_of_a_command_comes_while_it_runs(tmp_path: Path) -> None:
+    command = run("echo one; sleep 0.5; echo two; cat wait")
+    async with stage(tmp_path, Say([command]), "Done.") as it:
+        os.mkfifo(it.work / "wait")
+        await it.talk.send("go")
+        printed = await it.seen.until(
+            f.AssistantToolProgress, lambda frame: bool(frame.payload.output)
+        )
+        assert printed.payload.tool_use_id == "call_1"
+        assert not it.results, "the command still runs"
+        await asyncio.to_thread((it.work / "wait").write_text, "three\n")
+        await it.ends()
+        assert it.results["call_1"].content == "one\ntwo\nthree\n"
+
+
+async def test_a_text_that_breaks_off_is_sent_again_and_said_once(tmp_path: Path) -> None:
+    cut = Say([Text("Hello wo", cuts=2), Text("never")], breaks_off=True)
+    async with stage(tmp_path, cut, "Hello world.") as it:
+        end = await it.says("hi")
+        assert not end.is_error
+        assert it.text == ["Hello world."]
+        assert it.seen.of(f.AssistantDiscarded)
+        assert it.news("error_retry")
 
 
 async def test_a_file_is_changed_after_a_person_allows_it(tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.dialects.codex.helpers.app_server import Server, asked, item, told
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
-from turnwire.dialects.codex.requests import answer_of
+from turnwire.dialects.codex import decode
+from turnwire.dialects.codex import messages as m
+from turnwire.dialects.codex.requests import answer_of, cancelled, refusal_of
 
 COMMAND = "item/commandExecution/requestApproval"
 QUESTION = {
@@ -183,13 +186,95 @@ def test_an_answer_that_lacks_a_question_is_shown_as_far_as_it_goes() -> None:
     assert ended.content[0].content == "Which?: "
 
 
-def test_a_secret_question_says_so_and_a_request_without_questions_is_unknown() -> None:
-    secret = {"id": "k", "header": "", "question": "Key?", "isSecret": True}
-    _, (_, question) = ask("item/tool/requestUserInput", itemId="c", questions=[secret])
-    assert question.input["questions"][0]["secret"] is True
-    assert question.questions[0].free_text
+def test_a_secret_question_is_refused_because_its_answer_would_be_readable_in_the_log() -> None:
+    questions = [
+        {"id": "k", "header": "", "question": "Key?", "isSecret": True},
+        {"id": "c", "header": "", "question": "Colour?"},
+    ]
+    server, (news,) = ask("item/tool/requestUserInput", itemId="c", questions=questions)
+    assert isinstance(news, ev.SystemEvent)
+    assert (news.subtype, news.ephemeral) == ("question_refused", False)
+    assert news.text is not None
+    assert news.text.startswith("Codex asked for a secret and got no answer: Key? An answer would")
+    assert server.adapter.asked("0") is None
+    message = decode(msgspec.json.encode(asked(0, "item/tool/requestUserInput", itemId="c")))
+    assert isinstance(message.message, m.Asked)
+    assert refusal_of(message.message) is None
+
+
+def test_a_request_without_questions_is_unknown() -> None:
     _, (unknown,) = ask("item/tool/requestUserInput", itemId="c", questions=[])
     assert isinstance(unknown, ev.UnknownEvent)
+
+
+ELICITATION = "mcpServer/elicitation/request"
+
+
+def test_a_proof_of_identity_is_never_accepted() -> None:
+    fields = {"serverName": "bank", "mode": "openai/userVerification", "challenge": "x"}
+    _, (news,) = ask(ELICITATION, title="Confirm it is you", **fields)
+    assert news.text.startswith(
+        "bank asked for a proof of who you are, and it was declined: Confirm"
+    )
+    message = decode(msgspec.json.encode(asked(0, ELICITATION, **fields))).message
+    assert isinstance(message, m.Asked)
+    refusal = refusal_of(message)
+    assert refusal is not None
+    assert refusal.result == {"action": "decline"}
+
+
+def approval(**more: Any) -> dict[str, Any]:
+    """An MCP tool call that waits for a permission, as Codex asks about it."""
+    meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"a": 2}, **more}
+    fields = {"serverName": "demo", "mode": "form", "message": "Run add?", "_meta": meta}
+    return {**fields, "requestedSchema": {"type": "object", "properties": {}}}
+
+
+def test_a_call_of_an_mcp_tool_is_a_permission_with_its_arguments() -> None:
+    given = approval(persist=["session", "always", "odd"], tool_description="adds")
+    server, (called, wanted) = ask(ELICITATION, **given)
+    assert called.content[0].tool_name == "mcp_tool_approval"
+    assert isinstance(wanted, ev.PermissionRequested)
+    assert (wanted.title, wanted.decision_only) == ("Run add?", True)
+    assert wanted.input == {"server": "demo", "arguments": {"a": 2}, "description": "adds"}
+    session, always = wanted.suggestions
+    rules = [{"toolName": "mcp_tool_approval", "ruleContent": "demo: Run add?"}]
+    assert (session["rules"], session["destination"]) == (rules, "session")
+    assert (always["rules"], always["destination"]) == (rules, "userSettings")
+    accepted = {"action": "accept", "content": {}}
+    assert answer(server, "allow") == accepted
+    kept = {**accepted, "_meta": {"persist": "always"}}
+    assert answer(server, "allow", remember=[always]) == kept
+    assert answer(server, "allow", remember=[{}]) == accepted
+    assert answer(server, "deny") == {"action": "decline"}
+
+
+@pytest.mark.parametrize("persist", ["session", None])
+def test_codex_says_for_how_long_an_mcp_tool_may_be_allowed(persist: str | None) -> None:
+    _, (_, wanted) = ask(ELICITATION, **approval(persist=persist))
+    assert len(wanted.suggestions) == (0 if persist is None else 1)
+    assert "description" not in wanted.input
+
+
+def test_what_an_mcp_server_adds_to_its_question_is_shown() -> None:
+    more = {"message": "Sure?", "_meta": {"icon": "bell"}}
+    _, (_, question) = ask(ELICITATION, serverName="demo", **more)
+    assert question.input["meta"] == {"icon": "bell"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "result"),
+    [
+        (COMMAND, {"itemId": "c", "command": "ls"}, {"decision": "cancel"}),
+        ("item/fileChange/requestApproval", {"itemId": "c"}, {"decision": "cancel"}),
+        (ELICITATION, {"serverName": "demo", "message": "Sure?"}, {"action": "cancel"}),
+        ("item/tool/requestUserInput", QUESTION, None),
+    ],
+)
+def test_a_stop_cancels_what_can_be_cancelled(method: str, params: Any, result: Any) -> None:
+    server, _ = ask(method, **params)
+    (request,) = server.adapter.open_requests()
+    assert cancelled(request) == result
 
 
 FORM = {

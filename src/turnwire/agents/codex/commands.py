@@ -24,7 +24,9 @@ class _About(NamedTuple):
 
 
 COMMANDS = {
-    "review": _About("review/start", "Reviews changes", "[what to review]"),
+    "review": _About(
+        "review/start", "Reviews changes", "[--base BRANCH | --commit SHA | what to review]"
+    ),
     "compact": _About("thread/compact/start", "Summarizes the context, which makes it shorter"),
 }
 """The slash commands, by their names."""
@@ -48,10 +50,20 @@ def command_in(content: Sequence[Content]) -> Command | None:
         return None
     if name != "review":
         return Command(name, {})
-    target: dict[str, Any] = {"type": "uncommittedChanges"}
-    if rest.strip():
-        target = {"type": "custom", "instructions": rest.strip()}
-    return Command(name, {"target": target, "delivery": "inline"})
+    return Command(name, {"target": _target(rest.strip()), "delivery": "inline"})
+
+
+def _target(about: str) -> dict[str, Any]:
+    """Returns what a review is about, with the options of `codex review`."""
+    match about.split():
+        case []:
+            return {"type": "uncommittedChanges"}
+        case ["--base", branch]:  # the changes since it
+            return {"type": "baseBranch", "branch": branch}
+        case ["--commit", sha]:
+            return {"type": "commit", "sha": sha}
+        case _:
+            return {"type": "custom", "instructions": about}
 
 
 async def run_control(

@@ -28,7 +28,7 @@ from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.codex import CodexStreamAdapter, Line
 from turnwire.dialects.codex import messages as m
-from turnwire.dialects.codex.requests import answer_of
+from turnwire.dialects.codex.requests import answer_of, cancelled, is_answered, refusal_of
 from turnwire.errors import BadLine
 from turnwire.ports import AgentGone
 
@@ -176,7 +176,7 @@ class CodexSession(LocalSession):
         late: list[Reply] = []
         for reply in replies:
             request = self._adapter.waiting(reply.request_id)
-            if request is None:
+            if request is None or request.is_cancelled:
                 late.append(reply)
                 continue
             result = answer_of(request, reply.decision, reply.answer, reply.remember)
@@ -245,6 +245,11 @@ class CodexSession(LocalSession):
     async def interrupt(self) -> None:
         """Interrupts the running turn, if there is one."""
         self._check_open()
+        for request in self._adapter.open_requests():
+            result = cancelled(request)
+            if result is not None and not request.is_cancelled and not is_answered(request):
+                request.is_cancelled = True  # it is withdrawn, and not answered by a person
+                self._server.answer(request.id, result)
         if self._adapter.turn_id is not None:
             self._start(self._stop(self._adapter.turn_id))
         elif self._starting:
@@ -285,6 +290,8 @@ class CodexSession(LocalSession):
                 self._begun.set()
             case m.TokenUsageUpdated():
                 self._usage = message.token_usage
+            case m.Asked() if (refusal := refusal_of(message)) is not None:
+                self._server.answer(message.id, refusal.result)
             case m.Asked() if self._adapter.asked(str(message.id)) is None:
                 self._server.refuse(message.id, f"Turnwire does not support {message.method}.")
             case m.UnknownMessage(id=request_id) if request_id is not None:

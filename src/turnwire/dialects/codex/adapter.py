@@ -26,7 +26,7 @@ from turnwire.dialects.codex.failures import code_of, explained, message_of, sna
 from turnwire.dialects.codex.lines import Line
 from turnwire.dialects.codex.modes import mode_of
 from turnwire.dialects.codex.news import in_words
-from turnwire.dialects.codex.requests import Request, asks, is_answered, result_text
+from turnwire.dialects.codex.requests import Request, asks, is_answered, refusal_of, result_text
 from turnwire.dialects.codex.translate import (
     CALLS,
     block_of,
@@ -156,6 +156,10 @@ class CodexStreamAdapter:
     def asked(self, request_id: str) -> Request | None:
         """Returns an open request. Returns None if it has ended."""
         return self._requests.get(request_id)
+
+    def open_requests(self) -> list[Request]:
+        """Returns all open requests."""
+        return list(self._requests.values())
 
     def waiting(self, name: str) -> Request | None:
         """Returns an open request by its id, or by the call that waits for it."""
@@ -539,6 +543,10 @@ class CodexStreamAdapter:
         whose = self._whose(voice)
         request_id = str(message.id)
         out: Events = []
+        refusal = refusal_of(message)
+        if refusal is not None:
+            said = ("question_refused", Raw(line.raw), False, refusal.why)
+            return [ev.SystemEvent(*whose, *said)]
         item_id = getattr(message.params, "item_id", "")
         if isinstance(message.params, m.ToolCallRequest) and item_id not in voice.open:
             call, given = message.params.tool, message.params.arguments

@@ -330,7 +330,7 @@ class UserInputQuestion(_Part, frozen=True):
     question: str = ""
     header: str | None = None
     is_other: bool = False  # free text is allowed
-    is_secret: bool = False
+    is_secret: bool = False  # refused: see `refusal_of`
     options: list[UserInputOption] | None = None
 
 
@@ -339,8 +339,9 @@ class UserInputRequest(_OfTurn, frozen=True):
 
     item_id: str
     questions: list[UserInputQuestion] = []
-    is_blocking: bool = True  # false: the turn goes on while the question is open
-    auto_resolution_ms: int | None = None  # after which Codex goes on without an answer
+    # false: Codex's own front ends may go on without an answer. Turnwire always waits for a person.
+    is_blocking: bool = True
+    auto_resolution_ms: int | None = None  # the older form of it
 
 
 class ToolCallRequest(_OfTurn, frozen=True):

@@ -16,7 +16,17 @@ from turnwire.dialects.codex import items as i
 from turnwire.dialects.codex import messages as m
 from turnwire.dialects.codex.translate import changes_of
 
-__all__ = ["Request", "WhatIsAsked", "answer_of", "asks", "is_answered", "result_text"]
+__all__ = [
+    "Refusal",
+    "Request",
+    "WhatIsAsked",
+    "answer_of",
+    "asks",
+    "cancelled",
+    "is_answered",
+    "refusal_of",
+    "result_text",
+]
 
 
 class Request(Struct, gc=False):
@@ -29,6 +39,14 @@ class Request(Struct, gc=False):
     parent: str | None
     agent_id: str | None
     answer: Any = None  # as it was sent to Codex
+    is_cancelled: bool = False  # the turn was stopped, and Codex was told so
+
+
+class Refusal(Struct, frozen=True, gc=False):
+    """A request that no person is asked, because an answer would do harm."""
+
+    why: str  # for people
+    result: dict[str, Any]  # for Codex
 
 
 class WhatIsAsked(Struct, frozen=True, gc=False):
@@ -42,6 +60,26 @@ class WhatIsAsked(Struct, frozen=True, gc=False):
     reason: str | None = None
     suggestions: list[Any] = []
     is_question: bool = True  # the call itself asks; false: the host runs the tool, and answers
+
+
+def refusal_of(message: m.Asked) -> Refusal | None:
+    """Returns why a request is refused without a person. Returns None if a person may be asked."""
+    match message.params:
+        case m.UserInputRequest(questions=questions) if any(each.is_secret for each in questions):
+            asked = "; ".join(each.question for each in questions if each.is_secret)
+            why = (
+                f"Codex asked for a secret and got no answer: {asked} An answer would be readable in"
+                " the log. Give Codex the secret in a file or in an environment variable."
+            )
+            return Refusal(why, {"answers": {}})
+        case m.ElicitationRequest(mode="openai/userVerification") as asked:
+            why = (
+                f"{asked.server_name} asked for a proof of who you are, and it was declined:"
+                f" {asked.title or asked.description or 'verification'}. Only Codex's own apps can give it."
+            )
+            return Refusal(why, {"action": "decline"})
+        case _:
+            return None
 
 
 def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
@@ -100,10 +138,40 @@ def asks(message: m.Asked, item: Any) -> WhatIsAsked | None:
             return WhatIsAsked(
                 asked.call_id, asked.tool, shown, questions_of(shown), is_question=False
             )
-        case m.ElicitationRequest() as asked:
-            return _elicitation(asked, f"elicitation-{asked.turn_id}-{message.id}")
+        case m.ElicitationRequest(turn_id=turn_id) as asked:
+            name = f"elicitation-{turn_id}-{message.id}"
+            if _is_tool_approval(asked):
+                return _tool_approval(asked, name)
+            return _elicitation(asked, name)
         case _:
             return None
+
+
+# Codex asks about a call of an MCP tool as if the server asked, before the call is an item.
+
+
+def _is_tool_approval(asked: m.ElicitationRequest) -> bool:
+    return isinstance(asked.meta, dict) and asked.meta.get("codex_approval_kind") == "mcp_tool_call"
+
+
+def _tool_approval(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
+    shown = {"server": asked.server_name, "arguments": asked.meta.get("tool_params")}
+    about = asked.meta.get("tool_description")
+    if about is not None:
+        shown["description"] = about
+    rules = [rule for rule, _ in _persisted(asked)]
+    return WhatIsAsked(name, "mcp_tool_approval", shown, [], asked.message, None, rules)
+
+
+def _persisted(asked: m.ElicitationRequest) -> list[tuple[dict[str, Any], str]]:
+    """Returns the rules that allow a tool for longer, each with Codex's word for it."""
+    words = _listed(asked.meta.get("persist"))
+    known = {"session": "session", "always": "userSettings"}
+    return [
+        (_rule("mcp_tool_approval", f"{asked.server_name}: {asked.message}", known[word]), word)
+        for word in words
+        if word in known
+    ]
 
 
 def _rule(
@@ -180,16 +248,16 @@ def _as_input(asked: m.UserInputQuestion) -> dict[str, Any]:
         {"label": each.label, "description": each.description} for each in asked.options or []
     ]
     shown: dict[str, Any] = {"id": asked.id, "question": asked.question, "header": asked.header}
-    shown |= {"options": options, "free_text": asked.is_other or not options}
-    return {**shown, "secret": True} if asked.is_secret else shown
+    return {**shown, "options": options, "free_text": asked.is_other or not options}
 
 
 def _elicitation(asked: m.ElicitationRequest, name: str) -> WhatIsAsked:
     """Returns the question of an MCP server: one for each field of its form."""
     given = forms.asked_with(_form_words(asked), _form_fields(asked))
-    return WhatIsAsked(
-        name, "mcp_elicitation", {"server": asked.server_name, **given}, questions_of(given)
-    )
+    shown = {"server": asked.server_name, **given}
+    if asked.meta is not None:
+        shown["meta"] = asked.meta
+    return WhatIsAsked(name, "mcp_elicitation", shown, questions_of(given))
 
 
 def _form_words(asked: m.ElicitationRequest) -> str:
@@ -214,6 +282,12 @@ def answer_of(
         case m.ToolCallRequest():
             text = "The host did not run the tool." if denied else as_text(answer)
             return {"contentItems": [{"type": "inputText", "text": text}], "success": not denied}
+        case m.ElicitationRequest() as asked if _is_tool_approval(asked):
+            if denied:
+                return {"action": "decline"}
+            words = [word for rule in remember for each, word in _persisted(asked) if each == rule]
+            accepted = {"action": "accept", "content": {}}
+            return {**accepted, "_meta": {"persist": words[0]}} if words else accepted
         case m.ElicitationRequest() as asked:
             return _elicited(asked, None if denied else answer)
         case m.PermissionsApproval() as asked:
@@ -228,6 +302,17 @@ def answer_of(
         case _:
             allowed = "acceptForSession" if remember else "accept"
             return {"decision": "decline" if denied else allowed}
+
+
+def cancelled(request: Request) -> dict[str, Any] | None:
+    """Returns the result for a request whose turn was stopped. None: it ends with the turn."""
+    match request.asked.params:
+        case m.CommandApproval() | m.FileChangeApproval():
+            return {"decision": "cancel"}
+        case m.ElicitationRequest():
+            return {"action": "cancel"}
+        case _:
+            return None
 
 
 def _answers(asked: m.UserInputRequest, answer: Any) -> dict[str, Any]:

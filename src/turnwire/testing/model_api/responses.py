@@ -137,6 +137,8 @@ def _item(block: s.Block, item_id: str, ids: Ids) -> dict[str, Any]:
             return {"type": "reasoning", "id": item_id, **hidden}
         case s.ToolUse():
             call = {**about, "call_id": block.id or ids.call(), "name": block.name}
+            if block.namespace is not None:
+                call["namespace"] = block.namespace
             if block.text is not None:
                 return {"type": "custom_tool_call", **call, "input": block.text}
             said = json.dumps(block.input, ensure_ascii=False) if block.json is None else block.json

@@ -66,6 +66,9 @@ class ToolUse(_Block, frozen=True, tag="tool_use"):
     cuts: Cuts = 3
     delay: float = 0.0
     text: str | None = None  # Responses only: the input of a tool that takes text instead of JSON
+    namespace: str | None = (
+        None  # Responses only: the group of tools, such as those of an MCP server
+    )
 
 
 class Hold(_Block, frozen=True, tag="hold"):
