@@ -1,6 +1,6 @@
 // Conversations with the real Codex, whose model follows a script, and with an agent of ACP.
 import type { Page } from "playwright-core";
-import { Person, say, state } from "./browser";
+import { choose, chosenOf, Person, say, state } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
 
@@ -84,5 +84,35 @@ test("tools of an ACP agent look like what they are, and its options have its ow
   expect(await bar.locator(".choices button").allTextContents()).toEqual(["Allow y", "Always a", "Deny n"]);
   await bar.getByRole("button", { name: /^Always/ }).click();
   await state(page, "Ready");
+  await person.leave();
+});
+
+test("what the session of an ACP agent offers is chosen in the header, also after a restart", async ({
+  expect,
+}) => {
+  const person = await Person.enter(here.browser, here.server);
+  const { page } = person;
+  await page.goto(`${here.server.url}/new`);
+  await begin(page, "scripted", "Hello");
+  await state(page, "Ready");
+  await choose(page, "Model", "large");
+  await choose(page, "Permissions", "code");
+  await expect.poll(chosenOf(page, "Effort")).toBe("low");
+  await choose(page, "Effort", "high"); // which only the large model has
+  await choose(page, "Web search", "true");
+  await expect.poll(chosenOf(page, "Web search")).toBe("true");
+  const second = await person.tab(new URL(page.url()).pathname);
+  for (const label of ["Model: large", "Effort: High", "Web search: on"])
+    await second.getByRole("button", { name: label }).waitFor();
+  expect(await second.getByText("session offered").count()).toBe(0);
+  await say(page, "settings");
+  await page.getByText('{"m": "large", "effort": "high", "web": true, "mode": "code"}').waitFor();
+
+  await here.server.kill();
+  await here.server.restart();
+  await page.reload();
+  await expect.poll(chosenOf(page, "Model")).toBe("large");
+  await expect.poll(chosenOf(page, "Effort")).toBe("high");
+  await look(page, "acp-choices");
   await person.leave();
 });
