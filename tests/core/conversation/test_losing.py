@@ -113,7 +113,9 @@ def test_an_answer_whose_turn_was_stopped_before_the_agent_had_it_goes_with_the_
     talk.forget().lose_agent(forced=True)
     assert talk.told == ["result q1: blue", "stopped: user", "turn 1 interrupted"]
     talk.say("Something else")
-    words = "You had asked me something before you were interrupted. My answer: blue"
+    words = (
+        "You had asked me something before you were interrupted.\n> Which colour?\nMy answer: blue"
+    )
     assert talk.told == ["turn 2 begins: user", "user: Something else", "news: answer_delivered"]
     assert talk.commands == [f"prompt 2: {words}Something else"]
     if again:

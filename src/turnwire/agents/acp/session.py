@@ -201,8 +201,9 @@ class AcpSession(LocalSession):
             for reply in late:
                 if not reply.in_words:  # the engine gives the call that asked its result
                     self._say(self._delivered_in_words(reply.request_id))
-            answers = [each.answer for each in late if each.decision != "deny"]
-            self._prompt([blocks.TextContent(in_words(answers))])
+            said = [each for each in late if each.decision != "deny"]
+            words = in_words([each.answer for each in said], [each.questions for each in said])
+            self._prompt([blocks.TextContent(words)])
 
     def _delivered_in_words(self, request_id: str) -> ev.AnswerDelivered:
         told = _raw({"request_id": request_id, "delivered_as": "prompt"})

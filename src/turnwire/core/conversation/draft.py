@@ -232,7 +232,9 @@ class Draft:
         assert turn.item is not None
         content = turn.item.content
         if self.replies:
-            answers = in_words(reply.answer for reply in self.replies)
+            answers = in_words(
+                [r.answer for r in self.replies], [r.questions for r in self.replies]
+            )
             content = [TextContent(answers), *content]
         self.commands.append(Prompt(turn, content))
 

@@ -78,6 +78,7 @@ def give_answer(
         wake=resume,
         in_words=in_words,
         parent_tool_use_id=request.parent_tool_use_id,
+        questions=request.questions,
     )
     if is_waited_for(d, request):
         d.replies.append(reply)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from turnwire.core.events import EndedProcess
+from turnwire.core.events import EndedProcess, Question
 from turnwire.core.offers import Offers, Setting
 from turnwire.core.status import (
     BackgroundTask,
@@ -200,6 +200,7 @@ class Reply(_State, frozen=True):
     in_words: bool = False  # the call has its result already: the answer goes to the agent as text
     parent_tool_use_id: str | None = None  # the tool call of the sub-agent that asked
     shown: bool = False  # the agent has emitted the call's result, but has not continued since
+    questions: list[Question] = []  # what was asked, to be quoted if the answer goes as text
 
 
 class Conversation(_State, frozen=True):
