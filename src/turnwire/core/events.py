@@ -262,6 +262,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False):
     multi: bool = False  # several options may be chosen
     free_text: bool = True  # free text is allowed; otherwise the answer is one of the options
     header: str | None = None  # a short label
+    required: bool = False  # of several questions: the others can be left out
 
 
 class QuestionAsked(Event, frozen=True):

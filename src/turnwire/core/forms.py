@@ -5,12 +5,12 @@ Each field of the form is a question. MCP servers and agents ask with such forms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from turnwire.core.questions import ONLY
 
-__all__ = ["Fields", "accepts", "asked_with", "fields_of", "values_of"]
+__all__ = ["Fields", "accepts", "asked_with", "fields_of", "required_of", "values_of"]
 
 Fields: TypeAlias = dict[str, dict[str, Any]]  # the JSON schema of each field, by its name
 
@@ -29,15 +29,26 @@ def fields_of(schema: Any, order: Sequence[str] = ()) -> Fields:
     return {name: given[name] if isinstance(given[name], dict) else {} for name in names}
 
 
-def asked_with(words: str, fields: Fields) -> dict[str, Any]:
-    """Returns the input of a `request_input` that asks for the fields.
+def required_of(schema: Any) -> list[str]:
+    """Returns the names of the fields without which a form is not complete."""
+    given = schema.get("required") if isinstance(schema, dict) else None
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
+
+
+def asked_with(words: str, fields: Fields, required: Collection[str] = ()) -> dict[str, Any]:
+    """Returns the input of a `request_input` that asks for the fields, some of them `required`.
 
     A form without fields asks whether the person accepts.
     """
     if not fields:
         return {"question": words, "options": [_ACCEPT, _DECLINE]}
     if len(fields) > 1:
-        return {"questions": [_question(words, *each) for each in fields.items()]}
+        must = {"required": True}
+        questions = [
+            _question(words, name, field) | (must if name in required else {})
+            for name, field in fields.items()
+        ]
+        return {"questions": questions}
     [(name, field)] = fields.items()
     asked = {"question": words, "header": _title(name, field), "options": _options(field)}
     return {**asked, "multiSelect": field.get("type") == "array"}

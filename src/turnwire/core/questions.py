@@ -40,6 +40,7 @@ def _question(item: dict[str, Any], key: str | None = None) -> Question:
         # the question has no options.
         free_text=item.get("free_text") is not False or not options,
         header=_text(item.get("header")),
+        required=key is None and item.get("required") is True,
     )
 
 

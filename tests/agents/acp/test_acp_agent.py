@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.acp.helpers.scripted_stage import stage
 from tests.agents.acp.helpers.sessions import Talk, opened, scripted
 from turnwire.agents.acp import PRESETS, AcpAgent
 from turnwire.agents.registry import UnknownAgent, chosen, make
@@ -22,6 +23,8 @@ from turnwire.ports import AgentGone, AgentsBusy, SessionStart
 from turnwire.testing import Prompts, check_agent
 from turnwire.testing.agent_listener import processes_below_us, still_running
 
+# A picture of one pixel.
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PROMPTS = Prompts(long="count", tool="tool", question="question", permission="permission")
 
 
@@ -62,7 +65,7 @@ async def test_a_failure_of_the_agent_fails_the_turn_and_the_next_one_works(tmp_
 async def test_pictures_and_files_are_part_of_the_prompt(tmp_path: Path) -> None:
     async with opened(scripted(tmp_path)) as talk:
         content: list[Content] = [
-            TextContent("plan"),
+            TextContent("received"),
             ImageContent("image/png", "aGk="),
             ImageContent(url="https://example.org/a.png"),
             ImageContent(),
@@ -70,7 +73,32 @@ async def test_pictures_and_files_are_part_of_the_prompt(tmp_path: Path) -> None
         ]
         await talk.session.prompt(content, turn_uuid="t")
         await talk.turn_ends(1)
-        assert talk.text() == "Done."
+        link = {"type": "resource_link"}
+        assert json.loads(talk.text().removesuffix("Done.")) == [
+            {"type": "text", "text": "received"},
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+            {**link, "uri": "https://example.org/a.png", "name": "https://example.org/a.png"},
+            {"type": "text", "text": "[An image that is not available.]"},
+            {**link, "uri": "file:///a.txt", "name": "/a.txt"},
+        ]
+
+
+async def test_a_picture_for_an_agent_that_takes_none_is_refused_with_the_next_step(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path, env={"SCRIPTED_WITHOUT": "image"}) as it:
+        picture: list[Content] = [TextContent("look"), ImageContent("image/png", PICTURE)]
+        assert (await it.engine.capabilities_of(it.talk.row)).images  # no session has told yet
+        end = await it.says(picture)
+        assert end.error is not None
+        assert (end.error.code, end.error.message) == (
+            "no_pictures",
+            "This agent takes no pictures. Send the message without them.",
+        )
+        assert not (await it.engine.capabilities_of(it.talk.row)).images
+        assert not (await it.says("hello")).is_error
+        said = json.loads((it.work / "sessions.json").read_text())
+        assert said == {"session-1": ["hello"]}, "the agent never got a picture as text"
 
 
 async def test_a_request_that_turnwire_does_not_know_is_refused(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_form_is_a_question_for_each_field() -> None:
     [
         ({"action": "accept", "content": {"size": "large"}}, "large", False),
         ({"action": "accept", "content": {"size": 3}}, "3", False),
-        ({"action": "accept"}, "{}", False),
+        ({"action": "accept"}, "Accepted.", False),
         ({"action": "decline"}, "Declined.", True),
         ({"action": "cancel"}, "Cancelled.", True),
         (None, "Cancelled.", True),

@@ -92,7 +92,7 @@ export const shapes: Record<string, string> = {
   Blob: "mime_type? size:integer? blob_id",
   QueueItem: "by? client_message_id? content:Content[] created_at? queue_id steers:integer?",
   QuestionOption: "description? label",
-  Question: "id question free_text:boolean=true header? multi:boolean=false options:QuestionOption[]=[]",
+  Question: "id question free_text:boolean=true header? multi:boolean=false options:QuestionOption[]=[] required:boolean=false",
   OpenRequest: "agent_id? parent_tool_use_id? description? message_sequence:integer? tool_use_id reason? tool_name input:any? title? request_id turn_id:integer? blocked_path? deadline_at? decision_only:boolean=false inbox_item_id? kind suggestions:any[]=[] metadata:object? questions:Question[]=[] required:boolean=true",
   BackgroundTask: "description? turn_id:integer? kind? tool_use_id? status? task_id",
   Budget: "limit:number spent:number",

@@ -715,6 +715,8 @@ export interface Question {
   /** several options may be chosen */
   multi?: boolean;
   options?: Array<QuestionOption>;
+  /** of several questions: the others can be left out */
+  required?: boolean;
 }
 
 /** One option of a question. */

@@ -19,10 +19,10 @@ __all__ = ["PRESETS", "AcpAgent"]
 
 PRESETS: dict[str, list[str]] = {
     "copilot": ["copilot", "--acp"],
-    "gemini": ["gemini", "--experimental-acp"],
+    "gemini": ["gemini", "--acp"],
     "goose": ["goose", "acp"],
     "opencode": ["opencode", "acp"],
-    "qwen": ["qwen", "--experimental-acp"],
+    "qwen": ["qwen", "--acp"],
 }
 """The commands of agents that are known to speak the protocol, by name."""
 

@@ -76,6 +76,14 @@ class Requests:
             return True
         return False
 
+    def complete(self, elicitation_id: str) -> None:
+        """Accepts the question whose web page a person has finished."""
+        for request_id, question in self._questions.items():
+            if question.params.elicitation_id == elicitation_id:
+                del self._questions[request_id]
+                self._connection.respond(question.id, {"action": "accept"})
+                return
+
     def cancel(self) -> None:
         """Cancels all open requests, because their turn is stopped."""
         for asked, _ in self._permissions.values():
@@ -117,4 +125,6 @@ def _answer(params: rpc.ElicitationParams, reply: Reply) -> dict[str, Any]:
     if not fields:
         return {"action": "accept" if forms.accepts(reply.answer) else "decline"}
     values = forms.values_of(elicitation_words(params), fields, reply.answer)
-    return {"action": "accept", "content": values} if values else {"action": "decline"}
+    if not values or not {*forms.required_of(params.requested_schema)} <= values.keys():
+        return {"action": "decline"}  # the agent would refuse a form that is not complete
+    return {"action": "accept", "content": values}

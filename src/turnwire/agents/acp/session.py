@@ -32,6 +32,7 @@ from turnwire.core.lenient import read_json
 from turnwire.dialects import acp
 from turnwire.dialects.acp import content as blocks
 from turnwire.dialects.acp import messages as rpc
+from turnwire.dialects.acp.adapter import elicitation_words
 from turnwire.dialects.acp.endings import AUTH_REQUIRED, how_to_log_in
 from turnwire.dialects.acp.results import SessionResult, read_result
 from turnwire.ports import AgentGone, Isolation, SessionStart
@@ -39,6 +40,7 @@ from turnwire.version import __version__
 
 __all__ = ["AcpSession"]
 
+_NO_PICTURES = "This agent takes no pictures. Send the message without them."
 _LEAVE = 2.0  # seconds for an idle agent to exit by itself
 _INVALID, _NO_METHOD, _NOT_FOUND = -32602, -32601, -32002  # error codes of JSON-RPC and ACP
 
@@ -73,6 +75,7 @@ class AcpSession(LocalSession):
         self._own = count(1)
         self._key = key
         self._in_turn = False
+        self._unasked: list[str] = []  # questions outside of a turn
         self._began = 0.0
 
     @property
@@ -166,6 +169,8 @@ class AcpSession(LocalSession):
 
     def _why(self, failed: RequestFailed) -> str:
         said = failed.error.message.rstrip(".") or "no reason given"
+        if self._unasked:
+            said += f". It asked: {' '.join(self._unasked)}".replace("\n", " ").rstrip(".")
         if failed.error.code == AUTH_REQUIRED:
             way = how_to_log_in(self._adapter.agent.auth_methods)
             return f"The agent {self._name} needs a login: {said}. {way}"
@@ -185,7 +190,10 @@ class AcpSession(LocalSession):
         """Begins a turn."""
         self._check_open()
         can_see = self._adapter.agent.agent_capabilities.prompt_capabilities.image
-        said = [_block(each, can_see=can_see) for each in content]
+        if not can_see and any(isinstance(each, ImageContent) and each.data for each in content):
+            self._emit(self._adapter.refused("no_pictures", _NO_PICTURES))
+            return
+        said = [_block(each) for each in content]
         self._prompt([each for each in said if each is not None])
 
     def _prompt(self, content: list[blocks.AcpContent]) -> None:
@@ -272,7 +280,8 @@ class AcpSession(LocalSession):
         call: dict[str, Any] = {}
         if isinstance(message, rpc.RequestPermission):
             call = self._adapter.call_of(message.params)
-        self._requests.hear(message, call)
+        if self._in_turn:
+            self._requests.hear(message, call)
         # A grant is used up here, not in a task: the next line may end its call.
         match message:
             case rpc.ReadTextFile():
@@ -287,7 +296,13 @@ class AcpSession(LocalSession):
                 self._serve(message.id, lambda: self._terminal(message))
             case rpc.ReleaseTerminal():
                 self._serve(message.id, lambda: self._terminal(message))
-            case rpc.RequestPermission() | rpc.CreateElicitation() if not self._in_turn:
+            case rpc.CreateElicitation(params=params) if not self._in_turn:
+                # No person can be asked. The words help if the agent cannot go on without an answer.
+                self._unasked.append(elicitation_words(params))
+                self._connection.respond(message.id, {"action": "cancel"})
+            case rpc.ElicitationComplete(params={"elicitationId": elicitation_id}):
+                self._requests.complete(elicitation_id)
+            case rpc.RequestPermission() if not self._in_turn:
                 self._connection.refuse(message.id, _INVALID, "There is no turn to ask in.")
             case rpc.UnknownMessage(id=number) if not isinstance(number, UnsetType):
                 name = message.original_type
@@ -421,16 +436,16 @@ def _raw(data: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(data))
 
 
-def _block(content: Content, *, can_see: bool) -> blocks.AcpContent | None:
+def _block(content: Content) -> blocks.AcpContent | None:
     match content:
         case TextContent(text=text):
             return blocks.TextContent(text) if text else None
-        case ImageContent(data=str(data)) if can_see:
+        case ImageContent(data=str(data)):
             return blocks.ImageContent(data, content.mime_type or "image/png")
         case ImageContent(url=str(url)):
             return blocks.ResourceLink(url, url, content.mime_type)
         case ImageContent():
-            return blocks.TextContent("[An image, which this agent cannot see.]")
+            return blocks.TextContent("[An image that is not available.]")
         case FileContent(path=path):
             link = path if "://" in path else f"file://{path}"
             return blocks.ResourceLink(link, path, content.mime_type, size=content.size)

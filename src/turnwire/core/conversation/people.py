@@ -46,6 +46,7 @@ def answered(d: Draft, answer: i.Answered) -> None:
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
     _check_names(request, answer.answer)
+    _check_required(request, answer.answer)
     _check_choices(request, answer.answer)
     if is_suspended(d) and answer.resume_task:  # resuming the agent costs money
         check_budgets(d.before, answer.budget)
@@ -214,6 +215,16 @@ def _check_names(request: OpenRequest, answer: object) -> None:
     if strange:
         why = f"The request has no question {strange[0]!r}. It has: {known}."
         raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
+
+
+def _check_required(request: OpenRequest, answer: object) -> None:
+    """Rejects an answer to some of several questions that leaves out a required one."""
+    if not isinstance(answer, dict) or _is_empty(answer):
+        return
+    for question in request.questions:
+        if question.required and _is_empty(answer.get(question.id)):
+            why = f"{question.question!r} needs an answer."
+            raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
 
 def _check_choices(request: OpenRequest, answer: object) -> None:

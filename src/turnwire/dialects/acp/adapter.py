@@ -168,6 +168,11 @@ class AcpStreamAdapter:
             options=options,
         )
 
+    def refused(self, code: str, why: str) -> Events:
+        """Returns a turn that fails before the agent has got its prompt."""
+        begun = self._begin(self.session_id)
+        return [*begun, *self._turn_ends(Ending("error", code, why), UNSET)]
+
     def printed(self, terminal_id: str, piece: str) -> Events:
         """Takes output of a terminal that the host runs for the agent."""
         out: Events = []
@@ -345,7 +350,8 @@ class AcpStreamAdapter:
             return [self._late("elicitation/create", line)]
         params = request.params
         fields = {} if params.url else forms.fields_of(params.requested_schema)
-        given = forms.asked_with(elicitation_words(params), fields)
+        required = forms.required_of(params.requested_schema)
+        given = forms.asked_with(elicitation_words(params), fields, required)
         call_id = f"{self._key}-question-{request.id}"
         self._asked[request.id] = call_id
         call = Call(call_id)
@@ -375,7 +381,7 @@ class AcpStreamAdapter:
         if action == "accept":
             values = answer.get("content") or {}
             texts = [v if isinstance(v, str) else _json(v) for v in values.values()]
-            said = texts[0] if len(texts) == 1 else _json(values)
+            said = texts[0] if len(texts) == 1 else _json(values) if values else "Accepted."
             return self.did(call_id, said, is_error=False)
         return self.did(
             call_id, "Declined." if action == "decline" else "Cancelled.", is_error=True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from msgspec import Struct
 
 from turnwire.core.usage import Usage
@@ -56,11 +58,24 @@ def how_to_log_in(methods: list[AuthMethod]) -> str:
     """Returns the ways to log in, for a person."""
     if not methods:
         return "Log in with the agent's own program, or give it a key in its environment."
-    ways = [
-        f"{each.name or each.id} ({each.description})" if each.description else each.name or each.id
-        for each in methods
-    ]
-    return f"Log in on the server's machine: {'; or '.join(ways)}."
+    return f"Log in on the server's machine: {'; or '.join(map(_way, methods))}."
+
+
+def _way(method: AuthMethod) -> str:
+    """Returns one way to log in, with what to do for it as far as the agent says that."""
+    about = [] if method.description is None else [method.description]
+    names = [each.name for each in method.vars]
+    names += [] if method.var_name is None else [method.var_name]
+    if names:
+        about.append(f"set {', '.join(names)} in `env` of the agent's settings")
+    if method.link is not None:
+        about.append(f"get a key at {method.link}")
+    if method.type == "terminal":
+        variables = [f"{name}={value}" for name, value in method.env.items()]
+        words = shlex.join([*variables, "PROGRAM", *method.args])
+        about.append(f"run `{words}` in a terminal, with the agent's own program")
+    name = method.name or method.id
+    return f"{name} ({'; '.join(about)})" if about else name
 
 
 def usage_of(counts: TokenCounts | None) -> Usage | None:

@@ -13,6 +13,7 @@ __all__ = [
     "AgentCapabilities",
     "AgentInfo",
     "AuthMethod",
+    "AuthVariable",
     "ConfigOption",
     "ConfigValue",
     "InitializeResult",
@@ -54,12 +55,25 @@ class AgentCapabilities(_Part, frozen=True):
     mcp_capabilities: dict[str, Any] = {}
 
 
+class AuthVariable(_Part, frozen=True):
+    """An environment variable that an agent reads a key from."""
+
+    name: str
+    label: str | None = None
+
+
 class AuthMethod(_Part, frozen=True):
-    """A way to log in."""
+    """A way to log in: by `authenticate`, with a key in the environment, or in a terminal."""
 
     id: str
     name: str = ""
     description: str | None = None
+    type: str = "agent"  # agent, env_var, terminal
+    vars: list[AuthVariable] = []  # env_var
+    var_name: str | None = None  # env_var, as some agents write it
+    link: str | None = None  # env_var: where to get a key
+    args: list[str] = []  # terminal: the arguments of the agent's program
+    env: dict[str, str] = {}  # terminal: variables for it
 
 
 class AgentInfo(_Part, frozen=True):

@@ -1,7 +1,7 @@
 """A small agent that speaks the Agent Client Protocol. The words of a prompt say what it does.
 
 It is run as a program. The environment changes it: SCRIPTED_STATE names the file of its sessions,
-SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes, id, changes), SCRIPTED_LOGIN=1 wants a
+SCRIPTED_WITHOUT lists abilities that it lacks (resume, load, modes, id, changes, browser, image), SCRIPTED_LOGIN=1 wants a
 login, SCRIPTED_VERSION is the version of the protocol, as JSON.
 """
 
@@ -31,6 +31,10 @@ WEB = {"id": "web", "name": "Web search", "type": "boolean"}
 
 class Cancelled(Exception):
     """The turn is to stop."""
+
+
+class LoggedOut(Exception):
+    """The turn needs a login."""
 
 
 class Agent:
@@ -86,14 +90,21 @@ class Agent:
                 able: dict[str, Any] = {"resume": {}} if "resume" not in WITHOUT else {}
                 capabilities = {
                     "loadSession": "load" not in WITHOUT,
-                    "promptCapabilities": {"image": True},
+                    "promptCapabilities": {"image": "image" not in WITHOUT},
                     "sessionCapabilities": able,
                 }
+                ways = [
+                    {"id": "key", "type": "env_var", "vars": [{"name": "SCRIPTED_KEY"}]},
+                    {"id": "tui", "name": "Terminal", "type": "terminal", "args": ["log", "in"]},
+                ]
                 method = {"id": "login", "name": "Log in", "description": "Run `scripted login`"}
                 info = {"name": "scripted", "version": "1.0"}
                 version = json.loads(os.environ.get("SCRIPTED_VERSION", "1"))
                 result: Any = {"protocolVersion": version, "agentCapabilities": capabilities}
-                result |= {"authMethods": [method], "agentInfo": info}
+                result |= {"authMethods": [method, *ways], "agentInfo": info}
+            case "authenticate" if "browser" in WITHOUT:
+                threading.Thread(target=self.log_in, args=[message], daemon=True).start()
+                return
             case "authenticate":
                 self.logged_in = params["methodId"] == "login"
                 result = {}
@@ -136,6 +147,18 @@ class Agent:
                 result = {}
         self.send(id=message["id"], result=result)
 
+    def log_in(self, message: dict[str, Any]) -> None:
+        """Asks a person to log in on a web page, before there is a session."""
+        about = {"url": "https://example.org/in", "elicitationId": "web-1"}
+        scope = {"requestId": message["id"], "mode": "url", "message": "Log in here:"}
+        number = next(self.numbers)
+        self.answers[number] = queue.Queue()
+        self.send(id=number, method="elicitation/create", params={**scope, **about})
+        if self.answers[number].get().get("action") == "accept":
+            self.send(id=message["id"], result={})
+        else:
+            self.error(message, -32000, "Authentication required")
+
     def error(self, message: dict[str, Any], code: int, said: str) -> None:
         self.send(id=message["id"], error={"code": code, "message": said})
 
@@ -172,6 +195,7 @@ class Agent:
 
     def turn(self, message: dict[str, Any]) -> None:
         self.cancelled.clear()
+        self.prompt = message["params"]["prompt"]
         words = " ".join(each.get("text", "") for each in message["params"]["prompt"])
         sessions = self.sessions()
         sessions[self.session].append(words)
@@ -184,6 +208,9 @@ class Agent:
             self.say("Done.")
         except Cancelled:
             reason = "cancelled"
+        except LoggedOut:
+            self.error(message, -32000, "The login has expired.")
+            return
         except RuntimeError as failed:
             self.error(message, -32603, str(failed))
             return
@@ -193,6 +220,10 @@ class Agent:
     def settle(self) -> None:
         """Says what is chosen."""
         self.say(json.dumps(self.chosen))
+
+    def received(self) -> None:
+        """Says which content it was given."""
+        self.say(json.dumps(self.prompt))
 
     def switch(self) -> None:
         """Changes its options by itself."""
@@ -258,6 +289,29 @@ class Agent:
         if answer["action"] == "cancel":
             raise Cancelled
         self.say(f"You said {json.dumps(answer.get('content'))}. ")
+
+    def form(self) -> None:
+        """A form of which one field is required."""
+        size = {"type": "string", "title": "Size", "enum": ["small", "large"]}
+        fields = {"size": size, "note": {"type": "string", "title": "Note"}}
+        schema = {"type": "object", "properties": fields, "required": ["size"]}
+        answer = self.ask(
+            "elicitation/create", mode="form", message="Soup?", requestedSchema=schema
+        )
+        self.say(f"You said {json.dumps(answer)}. ")
+
+    def website(self) -> None:
+        """A question that is answered on a web page, where a person finishes it."""
+        about = {"url": "https://example.org/in", "elicitationId": "web-1"}
+        threading.Timer(0.2, self.finished).start()
+        answer = self.ask("elicitation/create", mode="url", message="Log in", **about)
+        self.say(f"You did {answer['action']}. ")
+
+    def finished(self) -> None:
+        self.send(method="elicitation/complete", params={"elicitationId": "web-1"})
+
+    def logout(self) -> None:
+        raise LoggedOut
 
     def plan(self) -> None:
         self.update("plan", entries=[{"content": "Look", "status": "pending", "priority": "low"}])
@@ -376,6 +430,7 @@ class Agent:
 
 ACTS = {
     "settings": Agent.settle,
+    "received": Agent.received,
     "switch": Agent.switch,
     "think": Agent.think,
     "count": Agent.count,
@@ -384,6 +439,9 @@ ACTS = {
     "patch": Agent.patch,
     "permission": Agent.permission,
     "question": Agent.question,
+    "form": Agent.form,
+    "website": Agent.website,
+    "logout": Agent.logout,
     "plan": Agent.plan,
     "delegate": Agent.delegate,
     "read": Agent.read,
