@@ -12,13 +12,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.helpers.recorded_streams import RECORDED
-from tests.turn_streams.agui.helpers.streams import (
-    assembled,
-    frames_of,
-    of_messages,
-    of_view,
-    view_of,
-)
+from tests.turn_streams.agui.helpers.streams import assembled, frames_of
+from tests.turn_streams.agui.helpers.trees import tree_of_frames, tree_of_messages
 from turnwire.dialects.agui import events as e
 
 BEGIN: dict[str, Any] = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
@@ -34,7 +29,7 @@ def test_the_runs_of_a_recording_show_its_view_and_are_clean(
 ) -> None:
     converted = run("convert", "--to", "agui", path).stdout
     events = [msgspec.json.decode(line, type=e.Event) for line in converted.splitlines()]
-    assert of_messages(assembled(events)) == of_view(view_of(frames_of(path)))
+    assert tree_of_messages(assembled(events)) == tree_of_frames(frames_of(path))
     recording = tmp_path / "runs.jsonl"
     recording.write_text(converted)
     report = json.loads(run("validate", "--from", "agui", "--json", recording).stdout)

@@ -95,6 +95,7 @@ class FunctionAgent:
             options=[CLIENT_TOOLS] if client_tools else [],
             questions_survive=True,
             takes_recap=False,  # it reads `AgentTurn.history`
+            reasons=True,
         )
 
     def unavailable(self) -> str | None:

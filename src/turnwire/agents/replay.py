@@ -29,7 +29,9 @@ class ReplayAgent:
 
     name = "replay"
     description = "Plays a recorded conversation of Claude Code."
-    capabilities = AgentCapabilities(questions_survive=True, forks=True, takes_recap=False)
+    capabilities = AgentCapabilities(
+        questions_survive=True, forks=True, takes_recap=False, reasons=True, delegates=True
+    )
 
     def __init__(
         self,

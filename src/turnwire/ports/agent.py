@@ -73,6 +73,9 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     # options in addition to these. Of the permission modes and options that it does not list here,
     # only the owner may choose those that could widen what the agent may do.
     session_offers: bool = False
+    reasons: bool = False  # its turns may show reasoning
+    delegates: bool = False  # its turns may have sub-agents
+    edits_calls: bool = False  # a person may allow a call with another input
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
         """Returns the permission modes that a user may choose."""

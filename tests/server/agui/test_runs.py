@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pydantic_ai
 import pytest
+from pydantic_ai.models.test import TestModel
 
 from tests.server.helpers.events import events_of
 from tests.server.helpers.http_scenes import play
 from tests.server.helpers.servers import Serving
-from tests.turn_streams.agui.helpers.judges import judged
+from tests.turn_streams.agui.helpers.judges import judged, package
+from turnwire import AgentTurn, FunctionAgent
+from turnwire.agents.acp import AcpAgent
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.codex import CodexAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.pydantic_ai import PydanticAgent
+from turnwire.ports import Agent
 
 Event = dict[str, Any]
 Message = dict[str, Any]
@@ -339,6 +350,86 @@ def test_capabilities(tmp_path: Path) -> None:
         own = (await http.get("/agui/agents/demo/capabilities")).json()
         assert own["identity"]["name"] == "demo"
         assert (await http.get("/agui/agents/unknown/capabilities")).status_code == 400
+
+    play(tmp_path, scene)
+
+
+def test_the_capabilities_of_each_agent_are_its_own_and_of_the_official_form(
+    tmp_path: Path,
+) -> None:
+    agents: list[Agent] = [DemoAgent(), ClaudeAgent(), CodexAgent(), AcpAgent("acp", ["acp"])]
+    agents += [
+        PydanticAgent(pydantic_ai.Agent(TestModel()), name="model"),
+        FunctionAgent("plain", plain),
+    ]
+    expected = {  # reasoning, sub-agents, approvals with other arguments
+        "demo": (True, True, True),
+        "claude": (True, True, True),
+        "codex": (True, True, False),
+        "acp": (True, False, False),
+        "model": (True, False, True),
+        "plain": (True, False, False),
+    }
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {
+            name: (await http.get(f"/agui/agents/{name}/capabilities")).json() for name in expected
+        }
+        for name, each in told.items():
+            has = (each["reasoning"], each["multiAgent"], each["humanInTheLoop"])
+            keys = ("supported", "supported", "approveWithEdits")
+            found = tuple(part[key] for part, key in zip(has, keys, strict=True))
+            assert found == expected[name], name
+        assert await asyncio.to_thread(schema_errors, [*told.values()]) == [[]] * len(told)
+        [bad] = await asyncio.to_thread(schema_errors, [{"reasoning": {"supported": 1}}])
+        assert bad, "the schema is a strict one"
+
+    play(tmp_path, scene, agents={agent.name: agent for agent in agents})
+
+
+async def plain(turn: AgentTurn) -> str:
+    return "Done."
+
+
+def schema_errors(told: list[Any]) -> list[list[str]]:
+    """Returns the errors of capabilities, by the schema of the package."""
+    script = Path(__file__).parent / "helpers" / "capabilities.mjs"
+    done = subprocess.run(
+        ["node", str(script), str(package())],
+        input=json.dumps(told),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    errors: list[list[str]] = json.loads(done.stdout)
+    return errors
+
+
+def test_always_is_remembered_and_the_next_call_is_not_asked(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        first = await ran(http, body(says("permission")))
+        [asked] = first[-1]["outcome"]["interrupts"]
+        form = asked["responseSchema"]["properties"]
+        assert form["always"] == {"type": "boolean"}
+        [rule] = form["remember"]["items"]["enum"]
+
+        def answer(**payload: Any) -> dict[str, Any]:
+            entry = {"interruptId": asked["id"], "status": "resolved", "payload": payload}
+            return body(resume=[entry])
+
+        for wrong in (
+            {"approved": False, "always": True},
+            {"approved": True, "always": "yes"},
+            {"approved": True, "remember": [{"other": 1}]},
+        ):
+            refused = await http.post("/agui", json=answer(**wrong))
+            assert refused.json()["error"]["code"] == "INVALID_PAYLOAD", wrong
+        await ran(http, answer(approved=True, always=True))
+        thread = (await http.get("/agui/threads/thread-1/messages")).json()["conversation"]
+        rules = (await http.get(f"/api/conversations/{thread}/rules")).json()["rules"]
+        assert [each["rule"] for each in rules] == [rule]
+        second = await ran(http, body(says("permission", "m-2")))
+        assert second[-1]["outcome"] == {"type": "success"}, "it was not asked again"
 
     play(tmp_path, scene)
 

@@ -1,21 +1,20 @@
-"""Recorded streams as runs of AG-UI, judged by `@ag-ui/client`. It needs npm."""
+"""Recordings of all agents as runs of AG-UI, judged by `@ag-ui/client`. It needs npm."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.helpers.recorded_streams import RECORDED
-from tests.turn_streams.agui.helpers.judges import OLDER, judged
-from tests.turn_streams.agui.helpers.streams import (
-    assembled,
-    frames_of,
-    of_messages,
-    of_view,
-    runs_of,
-    view_of,
-)
+import pytest
+
+from tests.helpers.all_recordings import DEMO_SCENES, RECORDINGS, events_in
+from tests.turn_streams.agui.helpers.judges import OLDER, VERSION, judged
+from tests.turn_streams.agui.helpers.streams import RUN, assembled, recorded_frames, runs_of
+from tests.turn_streams.agui.helpers.trees import tree_of_frames, tree_of_messages
 from turnwire.dialects.agui import events as e
 from turnwire.turn_streams.agui.writer import Run
+
+FOLDERS = ("claude", "claude_live", "codex", "acp", "demo")
+OLD_RUN = Run("thread-1", "run-1", {}, knows_cancelled=False)
 
 
 def client(runs: list[list[e.Event]]) -> list[dict[str, Any]]:
@@ -31,21 +30,21 @@ def client(runs: list[list[e.Event]]) -> list[dict[str, Any]]:
     return out
 
 
-def test_an_older_package_takes_every_recorded_conversation_too() -> None:
-    conversations = [frames_of(path) for path in RECORDED]
-    older = Run("thread-1", "run-1", {}, knows_cancelled=False)
-    told = judged([client(runs_of(each, run=older)[0]) for each in conversations], OLDER)
-    for path, frames, each in zip(RECORDED, conversations, told, strict=True):
-        assert each["errors"] == [], path.stem
-        assert of_messages(each["messages"]) == of_view(view_of(frames)), path.stem
-
-
-def test_the_package_takes_every_recorded_conversation_and_has_our_view_of_it() -> None:
-    conversations = [frames_of(path) for path in RECORDED]
-    cases = [runs_of(frames)[0] for frames in conversations]
-    told = judged([client(runs) for runs in cases])
-    for path, frames, runs, each in zip(RECORDED, conversations, cases, told, strict=True):
-        assert each["errors"] == [], path.stem
-        assert each["warnings"] == [], path.stem
-        assert each["messages"] == assembled(*runs), path.stem
-        assert of_messages(each["messages"]) == of_view(view_of(frames)), path.stem
+@pytest.mark.parametrize("version", [VERSION, OLDER])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_package_has_our_view_of_every_recording_block_for_block(
+    folder: str, version: str
+) -> None:
+    names = [each for each in RECORDINGS if each.startswith(f"{folder}/")] or DEMO_SCENES
+    conversations = [
+        [frame for some in recorded_frames(events_in(name)) for frame in some] for name in names
+    ]
+    run = RUN if version == VERSION else OLD_RUN
+    cases = [runs_of(frames, run=run)[0] for frames in conversations]
+    told = judged([client(runs) for runs in cases], version)
+    for name, frames, runs, each in zip(names, conversations, cases, told, strict=True):
+        assert each["errors"] == [], name
+        if version == VERSION:
+            assert each["warnings"] == [], name
+            assert each["messages"] == assembled(*runs), name
+        assert tree_of_messages(each["messages"]) == tree_of_frames(frames), name

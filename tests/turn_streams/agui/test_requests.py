@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from turnwire.core.content import TextContent
 from turnwire.core.error_codes import Refused
@@ -92,6 +93,28 @@ def test_a_decision_has_the_form_that_the_interrupt_has_named() -> None:
     assert decided(status="cancelled").decision == "deny"
     with pytest.raises(Refused):
         decided(status="resolved")
+
+
+def test_always_is_a_rule_that_the_agent_has_suggested() -> None:
+    def decided(offers: list[str], *, is_decision_only: bool = False, **payload: Any) -> Any:
+        asked = structs.replace(PERMISSION, suggestions=offers, decision_only=is_decision_only)
+        command = answer_of(ResumeEntry("r-1", "resolved", payload), asked)
+        assert isinstance(command, c.PermissionResponse)
+        return command.payload.remember
+
+    assert decided(["a", "b"], approved=True, always=True) == ["a", "b"]
+    assert decided(["a", "b"], approved=True, always=True, is_decision_only=True) == ["a"]
+    assert decided(["a", "b"], approved=True, remember=["b"], is_decision_only=True) == ["b"]
+    assert decided(["a"], approved=True, always=False) == []
+    for code, offers, payload in (
+        ("NOT_SUPPORTED", [], {"approved": True, "always": True}),
+        ("INVALID_PAYLOAD", ["a"], {"approved": False, "always": True}),
+        ("INVALID_PAYLOAD", ["a"], {"approved": True, "always": 1}),
+        ("INVALID_PAYLOAD", ["a"], {"approved": True, "remember": "a"}),
+    ):
+        with pytest.raises(Refused) as refused:
+            decided(offers, **payload)
+        assert refused.value.code == code
 
 
 def test_an_answer_is_a_text_or_an_object() -> None:

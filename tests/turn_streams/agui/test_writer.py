@@ -227,11 +227,34 @@ def test_a_turn_that_waits_ends_the_run() -> None:
     }
 
 
+def test_a_permission_names_only_answers_that_its_agent_takes() -> None:
+    for is_decision_only, offers, names in (
+        (False, [], {"approved", "reason", "editedArgs"}),
+        (True, [], {"approved"}),
+        (False, ["a"], {"approved", "reason", "editedArgs", "always", "remember"}),
+        (True, ["a", "b"], {"approved", "always", "remember"}),
+    ):
+        asked = permission(decision_only=is_decision_only, suggestions=offers)
+        last = ended(state(asked))
+        assert isinstance(last, e.RunFinished)
+        assert last.outcome.interrupts is not None
+        [told] = last.outcome.interrupts
+        assert told.response_schema is not None
+        form = told.response_schema["properties"]
+        assert set(form) == names
+        if offers:
+            assert form["remember"].get("maxItems") == (1 if is_decision_only else None)
+
+
 def test_a_tool_of_the_front_end_is_a_pending_call() -> None:
     own = OpenRequest("t-2", "question", "t-2", "paint", None, 7, metadata={"client_tool": True})
     last = ended(state(own))
     assert isinstance(last, e.RunFinished)
     assert last.outcome == e.Outcome("success", None, ["t-2"])
+    older = writer(run=Run("thread-1", "run-1", knows_cancelled=False))
+    [*_, last] = wrote(state(own), on=older)
+    assert isinstance(last, e.RunFinished)
+    assert last.outcome == e.Outcome("success"), "it refuses fields that it does not know"
 
 
 def test_a_result_that_the_front_end_has_sent_is_not_sent_back() -> None:

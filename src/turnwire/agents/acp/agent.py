@@ -112,6 +112,7 @@ class AcpAgent:
                 *("context_usage", "models", "commands"),
                 *("session_options", "set_session_option"),
             ],
+            reasons=True,
         )
 
     def isolate(self, isolation: Isolation | None) -> None:

@@ -123,6 +123,9 @@ class ClaudeAgent:
         forks=True,
         keeps_budget=True,
         controls=[*CONTROLS],
+        reasons=True,
+        delegates=True,
+        edits_calls=True,
     )
 
     def __init__(

@@ -73,6 +73,8 @@ class CodexAgent:
         forks=True,
         steers=True,
         controls=CONTROLS,
+        reasons=True,
+        delegates=True,
     )
 
     def __init__(

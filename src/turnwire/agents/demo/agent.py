@@ -50,6 +50,9 @@ class DemoAgent:
         forks=True,
         steers=True,
         is_free=True,
+        reasons=True,
+        delegates=True,
+        edits_calls=True,
     )
 
     def __init__(self, **options: Any) -> None:

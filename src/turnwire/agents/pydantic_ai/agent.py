@@ -43,6 +43,8 @@ class PydanticAgent:
             options=[CLIENT_TOOLS],
             questions_survive=True,
             takes_recap=False,
+            reasons=True,
+            edits_calls=True,
         )
 
     @property

@@ -20,6 +20,7 @@ def takes_client_tools(engine: Engine, agent: str) -> bool:
 def capabilities_of(engine: Engine, agent: str, *, is_owner: bool) -> dict[str, Any]:
     """Returns the capabilities of an agent."""
     able = engine.capabilities(agent, is_owner=is_owner)
+    own = engine.agents[agent].capabilities
     description = getattr(engine.agents.get(agent), "description", None)
     identity = {"name": agent, "type": "turnwire"}
     if description is not None:
@@ -35,8 +36,8 @@ def capabilities_of(engine: Engine, agent: str, *, is_owner: bool) -> dict[str, 
         },
         "tools": {"supported": True, "clientProvided": takes_client_tools(engine, agent)},
         "state": {"snapshots": True, "deltas": True, "memory": False, "persistentState": True},
-        "multiAgent": {"supported": True, "delegation": True},
-        "reasoning": {"supported": True, "streaming": True},
+        "multiAgent": {"supported": own.delegates, "delegation": own.delegates},
+        "reasoning": {"supported": own.reasons, "streaming": own.reasons},
         "multimodal": {
             "input": {
                 "image": able.images,
@@ -48,7 +49,10 @@ def capabilities_of(engine: Engine, agent: str, *, is_owner: bool) -> dict[str, 
             "supported": True,
             "approvals": True,
             "interrupts": True,
-            "approveWithEdits": True,
+            "approveWithEdits": own.edits_calls,
         },
-        "custom": {"turnwire": {"commands": able.commands, "models": able.models}},
+        "custom": {
+            # `context` of a run is not given to the agent.
+            "turnwire": {"commands": able.commands, "models": able.models, "context": False}
+        },
     }

@@ -33,17 +33,6 @@ __all__ = [
 
 OURS = "turnwire"  # the name of our metadata, and of our part of the state
 
-_PERMISSION: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "approved": {"type": "boolean"},
-        "reason": {"type": "string"},
-        "editedArgs": {"type": "object"},
-    },
-    "required": ["approved"],
-}
-
-
 # --- blocks and results ---------------------------------------------------------------------------
 
 
@@ -100,7 +89,7 @@ def interrupt_of(asked: OpenRequest) -> e.Interrupt:
         "input_required" if is_question else "tool_call",
         first if is_question else asked.title or asked.description or asked.tool_name,
         asked.tool_use_id,
-        _answers(asked.questions) if is_question else _PERMISSION,
+        _answers(asked.questions) if is_question else _decisions(asked),
         asked.deadline_at,
         asked.parent_tool_use_id,
         {OURS: to_json(asked)},
@@ -110,6 +99,19 @@ def interrupt_of(asked: OpenRequest) -> e.Interrupt:
 def is_client_tool(asked: OpenRequest) -> bool:
     """Returns whether the front end has to answer, and not a person: it runs the tool itself."""
     return bool((asked.metadata or {}).get("client_tool"))
+
+
+def _decisions(asked: OpenRequest) -> dict[str, Any]:
+    """Returns the schema of a decision: only what the agent of the request can take."""
+    properties: dict[str, Any] = {"approved": {"type": "boolean"}}
+    if not asked.decision_only:
+        properties |= {"reason": {"type": "string"}, "editedArgs": {"type": "object"}}
+    if asked.suggestions:
+        rules: dict[str, Any] = {"type": "array", "items": {"enum": to_json(asked.suggestions)}}
+        if asked.decision_only:
+            rules["maxItems"] = 1
+        properties |= {"always": {"type": "boolean"}, "remember": rules}
+    return {"type": "object", "properties": properties, "required": ["approved"]}
 
 
 def _answers(questions: list[Question]) -> dict[str, Any]:

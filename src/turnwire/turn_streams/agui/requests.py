@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -146,7 +146,7 @@ def answer_of(
             case bool():
                 return _decision(asked, approved=payload)
             case {"approved": bool(approved), **more}:
-                return _decision(asked, approved=approved, **_known(more))
+                return _decision(asked, approved=approved, **_known(asked, more))
             case _:
                 raise _wrong(asked, 'an object with "approved": true or false')
     if entry.status == "cancelled":
@@ -161,9 +161,10 @@ def answer_of(
     return c.InputResponse(payload=c.QuestionAnswer(asked.request_id, payload))
 
 
-def _known(more: dict[Any, Any]) -> dict[str, Any]:
+def _known(asked: OpenRequest, more: dict[Any, Any]) -> dict[str, Any]:
+    """Returns what a decision has besides `approved`. Raises Refused for rules it cannot have."""
     reason, edited = more.get("reason"), more.get("editedArgs")
-    known: dict[str, Any] = {}
+    known: dict[str, Any] = {"remember": _rules(asked, more)}
     if isinstance(reason, str):
         known["reason"] = reason
     if edited is not None:
@@ -171,11 +172,30 @@ def _known(more: dict[Any, Any]) -> dict[str, Any]:
     return known
 
 
+def _rules(asked: OpenRequest, more: dict[Any, Any]) -> list[Any]:
+    """Returns the rules of "always": those that are named, or what the agent has suggested."""
+    always, named = more.get("always", False), more.get("remember", [])
+    if not isinstance(always, bool) or not isinstance(named, list):
+        raise _wrong(asked, 'an object; its "always" is true or false, "remember" a list of rules')
+    rules = named or (asked.suggestions if always else [])
+    if always and not rules:
+        said = "The agent suggests no rule for this call: allow it once, without `always`."
+        raise Refused("NOT_SUPPORTED", said)
+    return rules if named or not asked.decision_only else rules[:1]
+
+
 def _decision(
-    asked: OpenRequest, *, approved: bool, reason: str | None = None, edited: Any = None
+    asked: OpenRequest,
+    *,
+    approved: bool,
+    reason: str | None = None,
+    edited: Any = None,
+    remember: Sequence[Any] = (),
 ) -> c.PermissionResponse:
     if approved:
-        choice = c.PermissionChoice(asked.request_id, "allow", None, edited)
+        choice = c.PermissionChoice(asked.request_id, "allow", None, edited, [*remember])
+    elif remember:
+        raise Refused("INVALID_PAYLOAD", "A denied call has no `always` and no `remember`.")
     else:
         choice = c.PermissionChoice(asked.request_id, "deny", reason)
     return c.PermissionResponse(payload=choice)

@@ -292,7 +292,8 @@ class AguiWriter:
         pending = [each.tool_use_id for each in requests if is_client_tool(each)]
         outcome = e.Outcome("interrupt", interrupts)
         if not interrupts:
-            outcome = e.Outcome("success", None, pending)
+            # Older clients refuse the list; they find the calls, which have no result.
+            outcome = e.Outcome("success", None, pending if self._run.knows_cancelled else None)
         self._close(out, "suspended", interrupts)
         out.append(e.RunFinished(self._run.thread_id, self._run.run_id, outcome))
 

@@ -12,7 +12,7 @@ from tests.helpers.recorded_streams import events_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import to_json
 from turnwire.core.status import Status
-from turnwire.core.view import MessageView, TextView, ThinkingView, ToolView, View
+from turnwire.core.view import View
 from turnwire.dialects.agui import events as e
 from turnwire.dialects.agui.messages import MessagesBuilder
 from turnwire.dialects.v2 import frames as f
@@ -23,10 +23,10 @@ from turnwire.turn_streams.place import StreamPlace, place_of
 
 __all__ = [
     "assembled",
+    "decoded",
     "frames_of",
     "history",
-    "of_messages",
-    "of_view",
+    "plain",
     "recorded_frames",
     "recording",
     "runs_of",
@@ -103,72 +103,18 @@ def view_of(frames: Iterable[f.Frame]) -> View:
     return reducer.view()
 
 
-def of_view(view: View) -> dict[str, Any]:
-    """Returns the blocks of a view by id: their kind, their content, and their sub-agent."""
-    out: dict[str, Any] = {}
-    for message in view.messages:
-        _add(message, None, out)
-    return out
-
-
-def _add(message: MessageView, parent: str | None, out: dict[str, Any]) -> None:
-    if message.role == "user":
-        return
-    for block in message.blocks:
-        match block:
-            case TextView():
-                out[block.id] = ("text", block.text, parent)
-            case ThinkingView():
-                out[block.id] = ("reasoning", block.text, parent)
-            case ToolView():
-                given = block.input if block.input_text is None else block.input_text
-                out[block.id] = ("tool", block.tool_name, to_json(given), parent)
-                if block.result is not None:
-                    told = to_json(block.result.content)
-                    is_error = block.result.is_error
-                    out[f"{block.id}:result"] = ("result", _plain(told), is_error, parent)
-                for each in block.messages:
-                    _add(each, block.id, out)
-            case _:
-                pass
-
-
-def of_messages(messages: Any) -> dict[str, Any]:
-    """Returns the same of a client's messages, without what was discarded."""
-    out: dict[str, Any] = {}
-    for each in messages:
-        parent = each.get("subagentRunId")
-        ours = each.get("metadata", {}).get("turnwire", {})
-        name = each["id"].removesuffix(":again")
-        if each["role"] in ("user", "activity") or ours.get("discarded"):
-            continue
-        if each["role"] == "tool":
-            told = _decoded(each["content"])
-            out[name] = ("result", _plain(told), bool(ours.get("isError")), parent)
-        for call in each.get("toolCalls", ()):
-            about = call.get("metadata", {}).get("turnwire", {})
-            if not about.get("discarded"):
-                given = about.get("arguments", call["function"]["arguments"])
-                out[call["id"]] = ("tool", call["function"]["name"], _decoded(given), parent)
-        if each["role"] == "reasoning":
-            out[name] = ("reasoning", each["content"], parent)
-        elif each["role"] == "assistant" and "content" in each:
-            out[name] = ("text", each["content"], parent)
-    return out
-
-
-def _decoded(text: str) -> Any:
+def decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
 
 
-def _plain(content: Any) -> Any:
+def plain(content: Any) -> Any:
     match content:
         case [{"type": "text", "text": str(text)}]:
-            return _decoded(text)
+            return decoded(text)
         case str():
-            return _decoded(content)
+            return decoded(content)
         case _:
             return content
