@@ -1,4 +1,4 @@
-// The components of @turnwire/react without a style sheet: /components.html?state=ID
+// The components of @turnwire/client/react without a style sheet: /components.html?state=ID
 import { Client } from "@turnwire/client";
 import { Conversation, Inbox, TurnwireProvider } from "@turnwire/client/react";
 import { createRoot } from "react-dom/client";

@@ -1,12 +1,21 @@
 // The list of conversations, kept up to date by the server's stream of changes.
 import type { Changes } from "./changes.js";
+import { Alarm } from "./connection/alarm.js";
 import { Updates } from "./connection/updates.js";
 import type { TurnwireError } from "./errors.js";
 import type { ConversationInfo, Http } from "./http.js";
 import { sameOr, share } from "./view/sharing.js";
 
+/** Which conversations a list has. */
+export interface ListFilter {
+  /** Those of the archive, instead of the others. */
+  archived?: boolean | undefined;
+  agent?: string | undefined;
+  label?: string | undefined;
+}
+
 export interface ConversationListSnapshot {
-  /** The newest first. An unchanged conversation is the same object. */
+  /** Pinned ones first, then the newest first. An unchanged conversation is the same object. */
   readonly conversations: readonly ConversationInfo[];
   /** Whether the server has answered at least once. */
   readonly isLoaded: boolean;
@@ -18,29 +27,31 @@ export interface ConversationListSnapshot {
 
 /** Conversations that are loaded at first, and with each `loadMore`. */
 const PAGE = 50;
+/** The maximum that the server answers with. */
+const AT_ONCE = 500;
 /** Milliseconds between two requests without a change: another process may write to the store. */
 const EVERY = 30_000;
 /** Milliseconds in which several changes cause one request. */
-const TOGETHER = 100;
+export const TOGETHER = 100;
 
 export class ConversationList {
   readonly #updates = new Updates(() => {});
+  readonly #alarm = new Alarm(() => void this.refresh());
   #last: ConversationListSnapshot = { conversations: [], isLoaded: false, hasMore: false };
   #wanted = PAGE;
   #holders = 0;
   #stop: (() => void) | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #due = Number.POSITIVE_INFINITY;
   #asked = 0;
 
   readonly #http: Http;
   readonly #changes: Changes;
-  readonly #archived: boolean;
+  readonly #query: string;
 
-  constructor(http: Http, changes: Changes, archived = false) {
+  /** `query`: the result of `queryOf`. */
+  constructor(http: Http, changes: Changes, query: string) {
     this.#http = http;
     this.#changes = changes;
-    this.#archived = archived;
+    this.#query = query;
   }
 
   /** Returns the same object until something has changed. */
@@ -53,7 +64,7 @@ export class ConversationList {
     const stop = this.#updates.subscribe(listener);
     this.#holders += 1;
     if (this.#holders === 1) {
-      this.#stop = this.#changes.subscribe(() => this.#ask(TOGETHER));
+      this.#stop = this.#changes.subscribe(() => this.#alarm.within(TOGETHER));
       void this.refresh();
     }
     return () => {
@@ -61,8 +72,7 @@ export class ConversationList {
       this.#holders -= 1;
       if (this.#holders) return;
       this.#stop?.();
-      clearTimeout(this.#timer);
-      this.#due = Number.POSITIVE_INFINITY;
+      this.#alarm.cancel();
     };
   };
 
@@ -70,37 +80,45 @@ export class ConversationList {
   readonly refresh = async (): Promise<void> => {
     this.#asked += 1;
     const asked = this.#asked;
+    const wanted = this.#wanted;
     let now: ConversationListSnapshot;
     try {
-      const path = `/api/conversations?limit=${this.#wanted}&archived=${this.#archived}`;
-      const told = await this.#http.request<{ conversations: ConversationInfo[] }>("GET", path);
-      const { conversations } = told;
-      now = { conversations, isLoaded: true, hasMore: conversations.length >= this.#wanted };
+      const conversations = await this.#fetch(wanted);
+      now = { conversations, isLoaded: true, hasMore: conversations.length >= wanted };
     } catch (error) {
       now = { ...this.#last, error: error as TurnwireError };
     }
     if (asked !== this.#asked) return; // a later request knows more
     this.#tell(now);
-    if (this.#holders) this.#ask(EVERY);
+    if (this.#holders) this.#alarm.within(EVERY);
   };
 
   /** Loads older conversations as well. */
   readonly loadMore = (): Promise<void> => {
-    // The server answers with at most 500.
-    this.#wanted = Math.min(this.#wanted + PAGE, 500);
+    this.#wanted += PAGE;
     return this.refresh();
   };
 
-  /** Asks the server within this time. */
-  #ask(within: number): void {
-    const due = Date.now() + within;
-    if (due >= this.#due && this.#due > Date.now()) return;
-    this.#due = due;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#due = Number.POSITIVE_INFINITY;
-      void this.refresh();
-    }, within);
+  /** Returns at least the newest `wanted` conversations and all pinned ones, in several requests if needed. */
+  async #fetch(wanted: number): Promise<ConversationInfo[]> {
+    const all = new Map<string, ConversationInfo>(); // a conversation may move between two requests
+    const add = async (query: string) => {
+      const path = `/api/conversations?${query}&${this.#query}`;
+      const told = await this.#http.request<{ conversations: ConversationInfo[] }>("GET", path);
+      for (const each of told.conversations) if (!all.has(each.id)) all.set(each.id, each);
+      return told.conversations.length;
+    };
+    for (let offset = 0; offset < wanted; offset += AT_ONCE) {
+      const limit = Math.min(AT_ONCE, wanted - offset);
+      if ((await add(`limit=${limit}&offset=${offset}`)) < limit) break;
+    }
+    // A pinned conversation may be older than all of these.
+    if (all.size >= wanted) await add(`limit=${AT_ONCE}&pinned=true`);
+    return [...all.values()].sort(
+      (one, other) =>
+        Number(other.pinned ?? false) - Number(one.pinned ?? false) ||
+        Date.parse(other.updated_at) - Date.parse(one.updated_at),
+    );
   }
 
   #tell(now: ConversationListSnapshot): void {
@@ -115,4 +133,12 @@ export class ConversationList {
     this.#last = next;
     this.#updates.changed();
   }
+}
+
+/** Returns the part of the request that chooses these conversations. */
+export function queryOf({ archived = false, agent, label }: ListFilter): string {
+  const query = new URLSearchParams({ archived: String(archived) });
+  if (agent !== undefined) query.set("agent", agent);
+  if (label !== undefined) query.set("label", label);
+  return String(query);
 }

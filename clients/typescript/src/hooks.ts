@@ -12,15 +12,31 @@ import {
 } from "react";
 import { Changes } from "./changes.js";
 import type { BaseClient } from "./client.js";
-import { ConversationList, type ConversationListSnapshot } from "./conversation_list.js";
+import { type Words, WordsContext } from "./components/words.js";
+import { Alarm } from "./connection/alarm.js";
+import {
+  ConversationList,
+  type ConversationListSnapshot,
+  type ListFilter,
+  queryOf,
+  TOGETHER,
+} from "./conversation_list.js";
 import type { Inbox as ClientInbox, InboxSnapshot } from "./inbox.js";
 import type { Conversation as ClientConversation, ConversationOptions, Snapshot } from "./v2/conversation.js";
 
 const Context = createContext<BaseClient | undefined>(undefined);
 
-/** Provides the client for the hooks below it. */
-export function TurnwireProvider(props: { client: BaseClient; children?: ReactNode }): ReactElement {
-  return createElement(Context.Provider, { value: props.client }, props.children);
+export interface TurnwireProviderProps {
+  client: BaseClient;
+  /** Words of the components in another language. Keep the same object between renderings. */
+  words?: Partial<Words> | undefined;
+  children?: ReactNode;
+}
+
+/** Provides the client for the hooks below it, and the words for the components. */
+export function TurnwireProvider({ client, words, children }: TurnwireProviderProps): ReactElement {
+  const inside = createElement(WordsContext.Provider, { value: words }, children);
+  return createElement(Context.Provider, { value: client }, inside);
 }
 
 /** Returns the client of the nearest TurnwireProvider. */
@@ -85,11 +101,26 @@ export function useConversation(id: string, options?: ConversationOptions): Used
 /** The open requests of all conversations, and the commands to answer them. */
 export type UsedInbox = InboxSnapshot & Pick<ClientInbox, "answer" | "decide" | "refresh">;
 
-/** Returns the inbox, which updates while a component uses it. */
+/** Returns the inbox, which is live while a component uses it. */
 export function useInbox(): UsedInbox {
-  const { inbox } = useTurnwire();
+  const client = useTurnwire();
+  const { inbox } = client;
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const { inbox } = client;
+      const stop = inbox.subscribe(listener, 1);
+      const soon = new Alarm(() => void inbox.refresh());
+      const leave = changesOf(client).subscribe(() => soon.within(TOGETHER));
+      return () => {
+        stop();
+        leave();
+        soon.cancel();
+      };
+    },
+    [client],
+  );
   const look = () => inbox.snapshot;
-  const snapshot = useSyncExternalStore(inbox.subscribe, look, look);
+  const snapshot = useSyncExternalStore(subscribe, look, look);
   return useMemo(() => {
     const { answer, decide, refresh } = inbox;
     return { ...snapshot, answer, decide, refresh };
@@ -99,10 +130,9 @@ export function useInbox(): UsedInbox {
 /** The list of conversations, and the commands to load more of it. */
 export type UsedConversations = ConversationListSnapshot & Pick<ConversationList, "loadMore" | "refresh">;
 
-/** Returns the conversations, the newest first. The list is live while a component uses it. */
-export function useConversations(options?: { archived?: boolean }): UsedConversations {
-  const client = useTurnwire();
-  const list = listsOf(client)[options?.archived ? "archived" : "current"];
+/** Returns conversations: pinned ones first, then the newest first. The list is live while a component uses it. */
+export function useConversations(filter: ListFilter = {}): UsedConversations {
+  const list = listOf(useTurnwire(), queryOf(filter));
   const look = () => list.snapshot;
   const snapshot = useSyncExternalStore(list.subscribe, look, look);
   return useMemo(() => {
@@ -111,21 +141,27 @@ export function useConversations(options?: { archived?: boolean }): UsedConversa
   }, [list, snapshot]);
 }
 
-interface Lists {
-  readonly current: ConversationList;
-  readonly archived: ConversationList;
+/** What the hooks of a client share, made when one first needs it: other programs do not load it. */
+const changes = /* @__PURE__ */ new WeakMap<BaseClient, Changes>();
+const lists = /* @__PURE__ */ new WeakMap<BaseClient, Map<string, ConversationList>>();
+
+/** Returns the stream of changes of a client, one for all its lists and its inbox. */
+export function changesOf(client: BaseClient): Changes {
+  let found = changes.get(client);
+  if (!found) {
+    found = new Changes(client.http);
+    changes.set(client, found);
+  }
+  return found;
 }
 
-/** Made for a client when a hook first needs them, so that other programs do not load them. */
-const lists = /* @__PURE__ */ new WeakMap<BaseClient, Lists>();
-
-function listsOf(client: BaseClient): Lists {
-  let found = lists.get(client);
+function listOf(client: BaseClient, query: string): ConversationList {
+  const all = lists.get(client) ?? new Map<string, ConversationList>();
+  lists.set(client, all);
+  let found = all.get(query);
   if (!found) {
-    const changes = new Changes(client.http);
-    const current = new ConversationList(client.http, changes);
-    found = { current, archived: new ConversationList(client.http, changes, true) };
-    lists.set(client, found);
+    found = new ConversationList(client.http, changesOf(client), query);
+    all.set(query, found);
   }
   return found;
 }

@@ -18,11 +18,14 @@ export interface InboxSnapshot {
 
 /** Milliseconds between two requests to the server. */
 const EVERY = 5_000;
+/** The same while a stream of changes causes requests as well. */
+const LIVE = 30_000;
 
 export class Inbox {
   readonly #updates = new Updates(() => {});
   #last: InboxSnapshot = { items: [], isLoaded: false };
   #holders = 0;
+  #live = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asking: Promise<void> | undefined;
   #again: Promise<void> | undefined;
@@ -38,13 +41,18 @@ export class Inbox {
     return this.#last;
   }
 
-  /** Calls `listener` after each change. The inbox polls the server while it has listeners. */
-  readonly subscribe = (listener: () => void): (() => void) => {
+  /**
+   * Calls `listener` after each change. The inbox polls the server while it has listeners. It polls
+   * less often if one of them is `live`: that listener calls `refresh` after each change.
+   */
+  readonly subscribe = (listener: () => void, live = 0): (() => void) => {
     const stop = this.#updates.subscribe(listener);
+    this.#live += live;
     this.#holders += 1;
     if (this.#holders === 1) void this.refresh();
     return () => {
       stop();
+      this.#live -= live;
       this.#holders -= 1;
       if (this.#holders === 0) clearTimeout(this.#timer);
     };
@@ -63,7 +71,7 @@ export class Inbox {
     this.#again = undefined;
     this.#asking = this.#ask().finally(() => {
       this.#asking = undefined;
-      if (this.#holders) this.#timer = setTimeout(this.refresh, EVERY);
+      if (this.#holders) this.#timer = setTimeout(this.refresh, this.#live ? LIVE : EVERY);
     });
     return this.#asking;
   };

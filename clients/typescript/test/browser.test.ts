@@ -12,6 +12,36 @@ import { ROOT } from "./server_process.js";
 
 declare const window: { page: Page };
 
+/** A picture of one pixel, in base64. */
+const DOT =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** Drops or pastes a file into an element of the page. */
+async function give(
+  tab: Tab,
+  how: "drop" | "paste",
+  element: string,
+  name: string,
+  type: string,
+  content: string,
+): Promise<void> {
+  const bytes = Buffer.from(content, type.startsWith("image/") ? "base64" : "utf8").toString("base64");
+  await tab.locator(element).evaluate(
+    (element, [how, name, type, bytes]) => {
+      const data = new DataTransfer();
+      const content = Uint8Array.from(atob(bytes), (each) => each.charCodeAt(0));
+      data.items.add(new File([content], name, { type }));
+      const rest = { bubbles: true, cancelable: true };
+      element.dispatchEvent(
+        how === "drop"
+          ? new DragEvent("drop", { dataTransfer: data, ...rest })
+          : new ClipboardEvent("paste", { clipboardData: data, ...rest }),
+      );
+    },
+    [how, name, type, bytes] as const,
+  );
+}
+
 describe.skipIf(!CHROMIUM)("in Chromium", () => {
   let server: Server;
   let browser: Browser;
@@ -22,7 +52,11 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   beforeAll(async () => {
     otherOrigin = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
     [server, browser] = await Promise.all([
-      Server.start({ TURNWIRE_ORIGINS: otherOrigin.url }),
+      Server.start({
+        TURNWIRE_ORIGINS: otherOrigin.url,
+        TURNWIRE_AGENTS: "demo,reading:reader",
+        TURNWIRE_MAX_BLOB_BYTES: "50000",
+      }),
       Browser.start(),
     ]);
     client = new Client(server.url, { token: server.token });
@@ -130,10 +164,25 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.evaluate((id) => window.page.show(id, 1, true), id);
       await tab.click("li button");
       await conversation.until((view) => view.status?.requests[0]?.kind === "permission");
-      await tab.evaluate(() => window.page.client.inbox.refresh());
       await tab.locator("li button", { hasText: "Bash" }).click();
       await conversation.until((view) => view.turns.length === 1);
       await tab.waitForFunction(() => document.querySelectorAll("li").length === 0);
+    });
+
+    test("learn from the stream of changes what waits, without a poll", async () => {
+      const own = await browser.page();
+      await own.addInitScript(() => {
+        const real = setTimeout;
+        globalThis.setTimeout = ((run: () => void, time = 0) =>
+          time < 5_000 ? real(run, time) : 0) as never;
+      });
+      await own.goto(pages.url);
+      const id = await client.create({ options: { delay: 0 } });
+      await own.evaluate((id) => window.page.show(id, 0, true), id);
+      await own.waitForSelector("ul[data-loaded=true]", { state: "attached" });
+      await client.conversation(id).send("question");
+      await own.waitForSelector("li button");
+      await own.close();
     });
 
     test("have a list of conversations that is live", async () => {
@@ -253,6 +302,72 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.waitForSelector("strong:has-text('Orange')");
       await conversation.until((view) => view.turns.length === 2);
       expect(await tab.locator("button:text-is('Stop')").isDisabled()).toBe(true);
+    });
+
+    test("say that a tool call waits, while its permission waits", async () => {
+      const id = await client.create({ agent: "reader" });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.fill("textarea", "permission");
+      await tab.press("textarea", "Enter");
+      const card = tab.locator("[data-turnwire=tool]");
+      await tab.waitForSelector("[data-turnwire=tool][data-state=waiting]");
+      expect(await card.locator("summary").textContent()).toBe("send needs permission");
+      await tab.click("button:text-is('Allow')");
+      await tab.waitForSelector("[data-turnwire=tool][data-state=done]");
+      expect(await card.locator("summary").textContent()).toBe("send done");
+    });
+
+    test("attach what is chosen, pasted and dropped, and show the pictures and the files", async () => {
+      const id = await client.create({ agent: "reader" });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.waitForSelector("[data-turnwire=conversation][data-connection=connected]");
+      const pdf = { name: "report.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1") };
+      await tab.setInputFiles("input[type=file]", [pdf, { ...pdf, name: "wrong.pdf" }]);
+      await tab.click("button[aria-label='Remove wrong.pdf']");
+      await give(tab, "drop", "[data-turnwire=composer]", "notes.md", "text/markdown", "some notes");
+      await give(tab, "paste", "textarea", "dot.png", "image/png", DOT);
+      await tab.waitForSelector("[data-turnwire=attached] img[alt='dot.png']");
+      await give(tab, "drop", "[data-turnwire=composer]", "sound.ogg", "audio/ogg", "\0");
+      await tab.waitForSelector("[role=alert]:text-is('This agent does not take sound.ogg.')");
+      expect(await tab.locator("[data-turnwire=attached] li").count()).toBe(3);
+      await tab.fill("textarea", "Read these");
+      await tab.click("button:text-is('Send')");
+      await tab.waitForSelector("strong:has-text('There is a picture.')");
+      await tab.waitForSelector("strong:has-text('report.pdf has 6 bytes.')");
+      const said = tab.locator("article[data-role=user]");
+      expect(await said.locator("strong").textContent()).toContain("some notes");
+      const picture = said.locator("img[alt=Picture]");
+      await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
+      const [saved] = await Promise.all([
+        tab.waitForEvent("download"),
+        tab.click("button[title='Download report.pdf']"),
+      ]);
+      expect(saved.suggestedFilename()).toBe("report.pdf");
+      expect(readFileSync(await saved.path(), "utf8")).toBe("%PDF-1");
+      expect(await tab.locator("[data-turnwire=attached]").count()).toBe(0);
+    });
+
+    test("show why the server refuses a file that is too large", async () => {
+      const id = await client.create({ agent: "reader" });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.waitForSelector("[data-turnwire=conversation][data-connection=connected]");
+      const buffer = Buffer.alloc(50_001, 0xff);
+      await tab.setInputFiles("input[type=file]", [{ name: "a.pdf", mimeType: "application/pdf", buffer }]);
+      await tab.waitForSelector("[role=alert]:has-text('max_blob_bytes')");
+      expect(await tab.locator("[data-turnwire=attached]").count()).toBe(0);
+    });
+
+    test("speak another language", async () => {
+      const id = await client.create({ agent: "reader" });
+      const german = { send: "Senden", message: "Nachricht", needsPermission: "wartet auf Erlaubnis" };
+      await tab.evaluate(([id, words]) => window.page.showConversation(id, undefined, words), [
+        id,
+        german,
+      ] as const);
+      await tab.fill("textarea[placeholder=Nachricht]", "permission");
+      await tab.click("button:text-is('Senden')");
+      await tab.waitForSelector("summary:has-text('wartet auf Erlaubnis')");
+      await tab.click("button:text-is('Deny')"); // English where there is no other word
     });
 
     test("load older messages with a button", async () => {

@@ -56,8 +56,8 @@ test("a page that uses one hook does not load the components", async () => {
     await size("Conversation, Inbox, useConversations, TurnwireProvider"),
   ];
   expect(hook).toBeLessThan(1_500);
-  expect(list).toBeLessThan(4_500);
-  expect(all).toBeLessThan(18_000);
+  expect(list).toBeLessThan(6_000);
+  expect(all).toBeLessThan(28_000);
 });
 
 describe("the package, installed into an empty project", () => {

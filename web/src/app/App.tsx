@@ -1,4 +1,3 @@
-import { Client } from "@turnwire/client";
 import { TurnwireProvider, useInbox } from "@turnwire/client/react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { sendStored } from "../composer/outbox";
@@ -7,6 +6,7 @@ import { NewConversation } from "../conversations/NewConversation";
 import { Sidebar } from "../conversations/Sidebar";
 import { useNotifications } from "../inbox/notifications";
 import { Talk } from "../talk/Talk";
+import { client } from "./client";
 import { Broken, ErrorBoundary } from "./ErrorBoundary";
 import { type Held, HeldKeys } from "./heldKeys";
 import { loadAllWords, useWords, WordsProvider } from "./language";
@@ -16,7 +16,7 @@ import { NotSignedIn } from "./NotSignedIn";
 import { goBack, goTo, usePlace } from "./navigation";
 import { loadAhead, onDemand } from "./onDemand";
 import { SignInWithLink } from "./SignInWithLink";
-import { useChanges } from "./serverChanges";
+import { usePolling } from "./serverChanges";
 import { isTyping, useKeys } from "./shortcuts";
 import { type Theme, useTheme } from "./theme";
 
@@ -26,8 +26,6 @@ const Palette = onDemand(async () => (await import("./Palette")).default);
 const ShortcutHelp = onDemand(async () => (await import("./ShortcutHelp")).ShortcutHelp);
 const Inbox = onDemand(async () => (await import("../inbox/Inbox")).Inbox);
 const Search = onDemand(async () => (await import("../conversations/Search")).Search);
-
-const client = new Client(document.baseURI.replace(/\/$/, ""));
 
 export function App() {
   return (
@@ -87,7 +85,7 @@ function Inside() {
   const { showRefusal } = useNotices();
   const inbox = useInbox();
   useNotifications();
-  useChanges(inbox.refresh, true);
+  usePolling(inbox.refresh, true);
   useEffect(() => {
     if (isKnown) sendStored(client, showRefusal);
   }, [isKnown, showRefusal]);

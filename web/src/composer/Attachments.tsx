@@ -1,23 +1,13 @@
 // Pictures and files of a message: choosing, pasting, and a preview before sending.
-import { type ClipboardEvent, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { byteCount } from "../words/numbers";
 import type { Attachable } from "./messageFiles";
 
-type Take = (files: FileList | null) => void;
+export { pasteFiles } from "@turnwire/client/react";
 
-/**
- * Takes files from the clipboard; its text is pasted as usual. Many programs add an image of the
- * text: ignores it without a notice.
- */
-export function pasteFiles(event: ClipboardEvent, { take, takesPictures }: Attachable): void {
-  const { files } = event.clipboardData;
-  if (!files.length) return;
-  const hasWords = event.clipboardData.getData("text/plain") !== "";
-  if (!hasWords) event.preventDefault();
-  if (takesPictures || !hasWords) take(files);
-}
+type Take = (files: FileList | null) => void;
 
 /** Chooses pictures, texts and other files. */
 export function AttachButton({ take }: { take: Take }) {

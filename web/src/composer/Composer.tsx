@@ -11,9 +11,8 @@ import { AttachButton, Attachments, pasteFiles, useDropped } from "./Attachments
 import { CommandList, LIST, optionId } from "./CommandList";
 import { draftName, useDraft, useReturnedText } from "./drafts";
 import { useMentions } from "./fileMentions";
-import { messageOf, useAttachments } from "./messageFiles";
+import { useAttachments } from "./messageFiles";
 import { useCommands, useCommandsOf } from "./slashCommands";
-import { contentOf } from "./uploads";
 
 /** Whether the browser adapts the height of a field to its content. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -62,23 +61,13 @@ export function Composer({
     write(text);
     field.current?.focus();
   });
-  const { uploads, texts } = files;
   const composer = useComposer({
     status,
     capabilities,
     send,
     draft,
     history,
-    attached: {
-      count: uploads.all.length + texts.all.length,
-      isBusy: uploads.isBusy,
-      take: (words) => {
-        const content = messageOf(texts.joinedTo(words), uploads.all.map(contentOf));
-        texts.clear();
-        const { done, putBack } = uploads.take();
-        return { content, sent: done, refused: putBack };
-      },
-    },
+    attached: files.attached,
     keepsRefused: true,
     onRefused: showRefusal,
     onSubmit: () => {

@@ -10,20 +10,10 @@ export interface Filters {
 
 export const isFiltered = (filters: Filters) => Object.values(filters).some((each) => each !== undefined);
 
-/** Returns the part of the query that the server filters by. The page itself filters by state. */
-export function queryOf({ agent, label }: Filters): string {
-  return [
-    ["agent", agent],
-    ["label", label],
-  ]
-    .map(([name, value]) => (value === undefined ? "" : `&${name}=${encodeURIComponent(value)}`))
-    .join("");
-}
-
 /** Returns the agents and labels of these conversations and those that were known, sorted. */
 export function known(
   before: { agents: string[]; labels: string[] },
-  all: ConversationInfo[],
+  all: readonly ConversationInfo[],
 ): { agents: string[]; labels: string[] } {
   const join = (old: string[], more: string[]) => [...new Set([...old, ...more])].sort();
   const agents = join(

@@ -28,7 +28,7 @@ export function groupsOf(all: ConversationInfo[], now = new Date()): Group[] {
 }
 
 /** Returns the directory that most conversations have. The list shows only the others. */
-export function usualDirectory(all: ConversationInfo[]): string | undefined {
+export function usualDirectory(all: readonly ConversationInfo[]): string | undefined {
   const counts = new Map<string | undefined, number>();
   for (const { cwd } of all) counts.set(cwd, (counts.get(cwd) ?? 0) + 1);
   return [...counts].sort(([, one], [, other]) => other - one)[0]?.[0];

@@ -1,9 +1,8 @@
 // Answers a message again: the message is sent once more, in a fork or as a new turn. The log keeps
 // the first answer.
 import type { MessageView, SentContent } from "@turnwire/client";
-import type { useTurnwire } from "@turnwire/client/react";
+import { upload, type useTurnwire } from "@turnwire/client/react";
 import { loadBlob } from "../app/files";
-import { upload } from "../composer/uploads";
 import { picturesIn, textIn } from "../tools/toolValues";
 
 /** Returns the content of a message, for another conversation: its pictures and files are uploaded again. */

@@ -71,24 +71,7 @@ export function rawOutput(content: unknown): string {
   return formatted(content);
 }
 
-export interface Picture {
-  mimeType: string;
-  data?: string | undefined;
-  blobId?: string | undefined;
-}
-
-/** Returns the images in a content. External images are not loaded. */
-export function picturesIn(content: unknown): Picture[] {
-  const all = Array.isArray(content) ? content : [content];
-  return all.flatMap((each) => {
-    if (!isObject(each) || each.type !== "image") return [];
-    const source = isObject(each.source) ? each.source : each;
-    const blob = isObject(each.blob) ? textIn(each.blob, "blob_id") : undefined;
-    const data = textIn(source, "data");
-    const mimeType = textIn(source, "mime_type", "media_type", "mimeType") ?? "image/png";
-    return blob || data ? [{ mimeType, data, blobId: blob }] : [];
-  });
-}
+export { type Picture, picturesIn } from "@turnwire/client/react";
 
 export interface Todo {
   content: string;

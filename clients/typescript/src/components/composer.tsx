@@ -1,7 +1,9 @@
-// The field for a message, with the buttons to send it and to stop the agent.
-import type { ReactElement } from "react";
+// The field for a message, with the buttons to attach files, to send it and to stop the agent.
+import { type DragEvent, type ReactElement, useState } from "react";
+import { pasteFiles, type UsedAttachments, useAttachments } from "../headless/attachments.js";
 import { useComposer, useStop, useUnsavedDraft } from "../headless/composer.js";
 import { useConversation, useTurnwire } from "../hooks.js";
+import { useWords } from "./words.js";
 
 export interface ComposerProps {
   id: string;
@@ -9,19 +11,37 @@ export interface ComposerProps {
   className?: string;
 }
 
-/** Sends messages to a conversation. Enter sends, Shift and Enter begins a new line. */
-export function Composer({ id, placeholder = "Write a message", className }: ComposerProps): ReactElement {
-  const conversation = useTurnwire().conversation(id);
+/**
+ * Sends messages to a conversation. Enter sends, Shift and Enter begins a new line. Takes files that
+ * are chosen, pasted or dropped.
+ */
+export function Composer({ id, placeholder, className }: ComposerProps): ReactElement {
+  const words = useWords();
+  const client = useTurnwire();
+  const conversation = client.conversation(id);
   const { view, connection, capabilities, send } = useConversation(id);
   const { status } = view;
   const draft = useUnsavedDraft();
+  const [problem, setProblem] = useState<string>();
+  const files = useAttachments(client, id, {
+    able: capabilities,
+    onRefused: setProblem,
+    onNotTaken: ({ name }) => setProblem(words.notTaken(name)),
+  });
   const { stop, isStopping } = useStop(conversation, status);
   const composer = useComposer({
     status,
     capabilities,
     draft,
+    attached: files.attached,
     send: (content, steer) => send(content, undefined, steer),
+    onSubmit: () => setProblem(undefined),
   });
+  const label = placeholder ?? words.message;
+  const take = (chosen: Iterable<File> | null) => {
+    setProblem(undefined);
+    files.take(chosen);
+  };
   return (
     <form
       className={className}
@@ -30,29 +50,83 @@ export function Composer({ id, placeholder = "Write a message", className }: Com
         event.preventDefault();
         void composer.submit();
       }}
+      {...droppedInto(take)}
     >
+      <Attached files={files} />
       <textarea
         name="words"
-        aria-label={placeholder}
-        placeholder={placeholder}
+        aria-label={label}
+        placeholder={label}
         value={draft.text}
         rows={Math.min(10, draft.text.split("\n").length)}
         dir="auto"
         onChange={(event) => draft.write(event.target.value)}
         onKeyDown={composer.pressed}
+        onPaste={(event) => pasteFiles(event, { ...files, take })}
       />
       <button type="submit" disabled={composer.isEmpty || connection === "closed"}>
-        Send
+        {words.send}
       </button>
       {composer.maySteer && (
         <button type="button" disabled={composer.isEmpty} onClick={() => void composer.submit(true)}>
-          Add to this turn
+          {words.addToTurn}
         </button>
       )}
       <button type="button" disabled={!composer.isRunning || isStopping} onClick={() => void stop()}>
-        {isStopping ? "Stopping ..." : "Stop"}
+        {isStopping ? words.stopping : words.stop}
       </button>
-      {composer.refusal && <p role="alert">{composer.refusal}</p>}
+      <input
+        type="file"
+        multiple
+        aria-label={words.attach}
+        onChange={(event) => {
+          take(event.target.files);
+          event.target.value = ""; // so that the same file can be chosen again
+        }}
+      />
+      {(problem ?? composer.refusal) && <p role="alert">{problem ?? composer.refusal}</p>}
     </form>
   );
+}
+
+/** The files of the next message, each with a button to remove it. */
+function Attached({ files: { uploads, texts } }: { files: UsedAttachments }): ReactElement | null {
+  if (!uploads.all.length && !texts.all.length) return null;
+  return (
+    <ul data-turnwire="attached">
+      {texts.all.map((file) => (
+        <li key={`text-${file.key}`}>
+          {file.name} <Remove name={file.name} remove={() => texts.remove(file)} />
+        </li>
+      ))}
+      {uploads.all.map(({ key, name, preview, isLoading }) => (
+        <li key={key} aria-busy={isLoading}>
+          {preview ? <img src={preview} alt={name} /> : name}{" "}
+          <Remove name={name} remove={() => uploads.remove(key)} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Remove({ name, remove }: { name: string; remove: () => void }): ReactElement {
+  const label = useWords().remove(name);
+  return (
+    <button type="button" aria-label={label} title={label} onClick={remove}>
+      ×
+    </button>
+  );
+}
+
+/** Handlers for an element that takes dropped files. The browser would open them instead. */
+function droppedInto(take: (files: FileList) => void) {
+  const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes("Files");
+  return {
+    onDragOver: (event: DragEvent) => hasFiles(event) && event.preventDefault(),
+    onDrop: (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      take(event.dataTransfer.files);
+    },
+  };
 }

@@ -1,10 +1,12 @@
 // A whole conversation: its messages, its open requests and the field for the next message.
 import type { ReactElement } from "react";
 import { useConversation } from "../hooks.js";
+import type { BlockRenderers } from "./block_renderers.js";
 import { Composer } from "./composer.js";
-import { type BlockRenderers, Message } from "./message.js";
+import { Message } from "./message.js";
 import { Permission } from "./permission.js";
 import { Question } from "./question.js";
+import { useWords } from "./words.js";
 
 export interface ConversationProps {
   id: string;
@@ -17,6 +19,7 @@ export interface ConversationProps {
 
 /** Shows a conversation, live, and lets a person take part in it. */
 export function Conversation({ id, tail, render, placeholder, className }: ConversationProps): ReactElement {
+  const words = useWords();
   const used = useConversation(id, tail === undefined ? undefined : { tail });
   const { view, connection, error, unanswered, answer, decide, loadOlder } = used;
   const failure = view.turns.at(-1)?.end.error;
@@ -24,7 +27,7 @@ export function Conversation({ id, tail, render, placeholder, className }: Conve
     <section className={className} data-turnwire="conversation" data-connection={connection}>
       {(view.first ?? 1) > 1 && (
         <button type="button" onClick={() => void loadOlder()}>
-          Load older messages
+          {words.loadOlder}
         </button>
       )}
       <div role="log" aria-busy={view.status?.running === true}>
@@ -41,8 +44,8 @@ export function Conversation({ id, tail, render, placeholder, className }: Conve
       )}
       {failure && !view.status?.running && <p role="alert">{failure.message}</p>}
       <p role="status">
-        {error?.message ?? (connection === "connected" ? "" : "Connecting ...")}
-        {unanswered.length > 0 && " Sending ..."}
+        {error?.message ?? (connection === "connected" ? "" : words.connecting)}
+        {unanswered.length > 0 && ` ${words.sending}`}
       </p>
       <Composer id={id} {...(placeholder === undefined ? {} : { placeholder })} />
     </section>

@@ -4,6 +4,7 @@ import { useInbox } from "../hooks.js";
 import type { InboxItem } from "../http.js";
 import { Permission } from "./permission.js";
 import { Question } from "./question.js";
+import { useWords } from "./words.js";
 
 export interface InboxProps {
   /** Shown above each item, for example a link to its conversation. */
@@ -14,22 +15,19 @@ export interface InboxProps {
 }
 
 /** Shows what waits for an answer, in all conversations, and lets a person answer it. */
-export function Inbox({
-  heading,
-  empty = "Nothing waits for an answer.",
-  className,
-}: InboxProps): ReactElement {
+export function Inbox({ heading, empty, className }: InboxProps): ReactElement {
+  const words = useWords();
   const { answer, decide } = useInbox();
   return (
     <InboxList
       className={className}
-      empty={<p>{empty}</p>}
+      empty={<p>{empty ?? words.nothingWaits}</p>}
       failed={(error) => <p role="alert">{error.message}</p>}
       item={(item, place) => (
         <article>
           {heading?.(item)}
           {item.request.kind === "question" ? (
-            <Question request={item.request} answer={(_, words) => answer(item, words)} />
+            <Question request={item.request} answer={(_, given) => answer(item, given)} />
           ) : (
             <Permission
               request={item.request}

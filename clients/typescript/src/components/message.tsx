@@ -1,25 +1,10 @@
 // One message with its blocks. An unchanged message is the same object, and does not render again.
 import { memo, type ReactElement, type ReactNode } from "react";
-import type {
-  BlockView,
-  EventView,
-  MessageView,
-  OtherView,
-  TextView,
-  ThinkingView,
-  ToolView,
-} from "../generated/types.js";
-
-/** Replace how a block is shown. Each returns what to show, or undefined for the usual. */
-export interface BlockRenderers {
-  /** For example Markdown. */
-  text?: (text: string, block: TextView) => ReactNode;
-  thinking?: (thinking: ThinkingView) => ReactNode;
-  tool?: (tool: ToolView) => ReactNode;
-  event?: (event: EventView) => ReactNode;
-  /** A block of another type, for example a picture. */
-  other?: (block: OtherView) => ReactNode;
-}
+import type { MessageView, ToolView } from "../generated/types.js";
+import { textIn } from "../headless/json.js";
+import { type BlockProps, type BlockRenderers, renderedBlock } from "./block_renderers.js";
+import { attachmentOf, Pictures } from "./files.js";
+import { useWords, type Words } from "./words.js";
 
 export interface MessageProps {
   message: MessageView;
@@ -46,23 +31,19 @@ export const Message = /* @__PURE__ */ memo(function Message(props: MessageProps
   );
 });
 
-export interface BlockProps {
-  block: BlockView;
-  render?: BlockRenderers | undefined;
-}
-
 /** Shows one block of a message. */
 export const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps): ReactNode {
-  const own = replaced(block, render);
+  const words = useWords();
+  const own = renderedBlock(block, render);
   if (own !== undefined) return own;
   switch (block.type) {
     case "text":
-      return <Words text={block.text} />;
+      return <Text text={block.text} />;
     case "thinking":
       return (
         <details data-turnwire="thinking">
-          <summary>Thinking</summary>
-          <Words text={block.text} />
+          <summary>{words.thinking}</summary>
+          <Text text={block.text} />
         </details>
       );
     case "tool":
@@ -70,27 +51,12 @@ export const Block = /* @__PURE__ */ memo(function Block({ block, render }: Bloc
     case "event":
       return <small data-turnwire="event">{block.text ?? block.subtype ?? block.name}</small>;
     default:
-      // A picture or a file, for example: its shape is the agent's own.
-      return <small data-turnwire="block">{typeOf(block.block)}</small>;
+      // The shape of any other block is the agent's own.
+      return attachmentOf(block) ?? <small data-turnwire="block">{typeOf(block.block)}</small>;
   }
 });
 
-function replaced(block: BlockView, render: BlockRenderers | undefined): ReactNode {
-  switch (block.type) {
-    case "text":
-      return render?.text?.(block.text, block);
-    case "thinking":
-      return render?.thinking?.(block);
-    case "tool":
-      return render?.tool?.(block);
-    case "event":
-      return render?.event?.(block);
-    default:
-      return render?.other?.(block);
-  }
-}
-
-function Words({ text }: { text: string }): ReactElement {
+function Text({ text }: { text: string }): ReactElement {
   return <p style={{ whiteSpace: "pre-wrap" }}>{text}</p>;
 }
 
@@ -104,21 +70,35 @@ export interface ToolCardProps {
 export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardProps): ReactElement {
   const { tool, render, className } = props;
   const { result } = tool;
-  const state = result ? (result.is_error ? "failed" : "done") : "running";
-  const output = tool.output ?? result?.content ?? "";
+  const [state, word] = stateOf(tool, useWords());
   return (
     <details className={className} data-turnwire="tool" data-state={state} open={!result}>
       <summary>
-        {tool.tool_name} <small>{state}</small>
+        {tool.tool_name} <small>{word}</small>
       </summary>
       <pre>{tool.input_text ?? shown(tool.input)}</pre>
-      <pre>{shown(output)}</pre>
+      <pre>{textOf(tool.output ?? result?.content ?? "")}</pre>
+      <Pictures of={result?.content} />
       {tool.messages?.map((message) => (
         <Message key={message.id} message={message} render={render} />
       ))}
     </details>
   );
 });
+
+/** Returns the state of a tool call and its word. A call that waits for a person does not run yet. */
+function stateOf({ result, request }: ToolView, words: Words): [state: string, word: string] {
+  if (result) return result.is_error ? ["failed", words.failed] : ["done", words.done];
+  if (!request || request.outcome !== undefined) return ["running", words.running];
+  return ["waiting", request.kind === "question" ? words.needsAnswer : words.needsPermission];
+}
+
+/** Returns the content of a result as text, without its pictures. */
+function textOf(content: unknown): string {
+  if (!Array.isArray(content)) return shown(content);
+  const texts = content.filter((each) => textIn(each, "type") !== "image");
+  return texts.map((each) => textIn(each, "text") ?? shown(each)).join("\n");
+}
 
 function typeOf(block: unknown): string {
   const type = (block as { type?: unknown } | undefined)?.type;

@@ -4,6 +4,7 @@ import type { OpenRequest } from "../generated/types.js";
 import { type Decide, type UsedPermission, usePermission } from "../headless/permission.js";
 import { shown } from "./message.js";
 import { VisibleText } from "./visible_text.js";
+import { useWords } from "./words.js";
 
 export interface PermissionProps {
   request: OpenRequest;
@@ -15,11 +16,12 @@ export interface PermissionProps {
 
 /** Shows a tool call that waits for a permission, with the buttons to allow and to deny it. */
 export function Permission({ request, decide, place, className }: PermissionProps): ReactElement {
+  const words = useWords();
   const used = usePermission(request, decide, { place });
   return (
     <fieldset className={className} data-turnwire="permission" disabled={used.isBusy}>
       <legend>
-        <VisibleText text={request.title ?? `May ${request.tool_name} run?`} />
+        <VisibleText text={request.title ?? words.mayRun(request.tool_name)} />
       </legend>
       {request.description && (
         <p>
@@ -36,13 +38,14 @@ export function Permission({ request, decide, place, className }: PermissionProp
 }
 
 function Choices({ used }: { used: UsedPermission }): ReactElement {
+  const words = useWords();
   return (
     <div data-turnwire="choices">
       <button type="button" disabled={!used.isReady} onClick={used.allow}>
-        Allow
+        {words.allow}
       </button>
       <button type="button" disabled={!used.isReady} onClick={used.deny}>
-        Deny
+        {words.deny}
       </button>
       {used.rules.map((rules, at) => (
         <button
@@ -52,16 +55,16 @@ function Choices({ used }: { used: UsedPermission }): ReactElement {
           title={shown(rules)}
           onClick={() => used.always(rules)}
         >
-          Always allow{used.rules.length > 1 && `: ${nameOf(rules[0])}`}
+          {words.alwaysAllow(used.rules.length > 1 ? nameOf(rules[0]) : undefined)}
         </button>
       ))}
       {used.takesText && (
         <>
           <button type="button" onClick={() => used.openForm("deny")}>
-            Deny with a reason
+            {words.denyWithReason}
           </button>
           <button type="button" onClick={() => used.openForm("edit")}>
-            Edit
+            {words.edit}
           </button>
         </>
       )}
@@ -71,8 +74,9 @@ function Choices({ used }: { used: UsedPermission }): ReactElement {
 
 /** A field for the reason of a denial, or for what is to run instead. */
 function Form({ used }: { used: UsedPermission }): ReactElement {
+  const words = useWords();
   const isEdit = used.form === "edit";
-  const label = isEdit ? "What is to run" : "Why not?";
+  const label = isEdit ? words.whatRuns : words.whyNot;
   return (
     <form
       onSubmit={(event) => {
@@ -89,11 +93,11 @@ function Form({ used }: { used: UsedPermission }): ReactElement {
         onChange={(event) => used.write(event.target.value)}
       />
       {used.problem && (
-        <p role="alert">{used.problem.kind === "json" ? used.problem.message : "This would run nothing."}</p>
+        <p role="alert">{used.problem.kind === "json" ? used.problem.message : words.runsNothing}</p>
       )}
-      <button type="submit">{isEdit ? "Allow this" : "Deny"}</button>
+      <button type="submit">{isEdit ? words.allowThis : words.deny}</button>
       <button type="button" onClick={used.back}>
-        Back
+        {words.back}
       </button>
     </form>
   );

@@ -2,6 +2,7 @@
 import { type ReactElement, useId } from "react";
 import type { OpenRequest } from "../generated/types.js";
 import { type Answer, type UsedPart, useQuestion } from "../headless/question.js";
+import { useWords } from "./words.js";
 
 export interface QuestionProps {
   request: OpenRequest;
@@ -11,6 +12,7 @@ export interface QuestionProps {
 
 /** Shows the questions of a request, with their options and a field for an own answer. */
 export function Question({ request, answer, className }: QuestionProps): ReactElement {
+  const words = useWords();
   const { parts, isRequired, isMissing, isBusy, refusal, submit, skip } = useQuestion(request, answer);
   const [first] = parts;
   const isQuick = first !== undefined && parts.length === 1 && !first.question.multi;
@@ -29,14 +31,14 @@ export function Question({ request, answer, className }: QuestionProps): ReactEl
         ) : (
           parts.map((part) => <Options key={part.question.id} part={part} />)
         )}
-        {(!isQuick || first.takesWords) && <button type="submit">Answer</button>}
+        {(!isQuick || first.takesWords) && <button type="submit">{words.answer}</button>}
         {!isRequired && (
           <button type="button" onClick={skip}>
-            Skip
+            {words.skip}
           </button>
         )}
       </fieldset>
-      {isMissing && <p role="alert">Each question needs an answer.</p>}
+      {isMissing && <p role="alert">{words.answerMissing}</p>}
       {refusal && <p role="alert">{refusal}</p>}
     </form>
   );
@@ -53,7 +55,7 @@ function Quick({ part, choose }: { part: UsedPart; choose: (label: string) => vo
           {label}
         </button>
       ))}
-      {part.takesWords && <Words part={part} />}
+      {part.takesWords && <OwnAnswer part={part} />}
     </>
   );
 }
@@ -77,15 +79,16 @@ function Options({ part }: { part: UsedPart }): ReactElement {
           {label}
         </label>
       ))}
-      {part.takesWords && <Words part={part} />}
+      {part.takesWords && <OwnAnswer part={part} />}
     </fieldset>
   );
 }
 
-function Words({ part }: { part: UsedPart }): ReactElement {
+function OwnAnswer({ part }: { part: UsedPart }): ReactElement {
+  const words = useWords();
   return (
     <input
-      aria-label={`Your own answer: ${part.question.question}`}
+      aria-label={words.ownAnswer(part.question.question)}
       value={part.words}
       onChange={(event) => part.write(event.target.value)}
     />

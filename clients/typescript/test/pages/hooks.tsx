@@ -11,6 +11,7 @@ import {
   useConversation,
   useConversations,
   useInbox,
+  type Words,
 } from "../../src/react.js";
 
 const drawn: Record<string, number> = {};
@@ -103,9 +104,9 @@ const page = {
     );
   },
   /** Shows a conversation with the components. */
-  showConversation(id: string, tail?: number): void {
+  showConversation(id: string, tail?: number, words?: Partial<Words>): void {
     root.render(
-      <TurnwireProvider client={client}>
+      <TurnwireProvider client={client} words={words}>
         <Conversation id={id} render={bold} {...(tail === undefined ? {} : { tail })} />
       </TurnwireProvider>,
     );

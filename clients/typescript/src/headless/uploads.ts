@@ -1,10 +1,8 @@
 // Pictures and files of the next message. They are uploaded before the message is sent.
-import type { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
+import type { BaseClient } from "../client.js";
 
-type Client = ReturnType<typeof useTurnwire>;
-
-export interface Attached {
+export interface AttachedFile {
   key: number;
   name: string;
   /** The address of a picture; files have none. */
@@ -15,11 +13,13 @@ export interface Attached {
   blobId?: string | undefined;
 }
 
+export type Uploads = ReturnType<typeof useUploads>;
+
 let keys = 0;
 
 /** Without a conversation, the files stay here until there is one. */
-export function useUploads(client: Client, id: string | undefined, showNotice: (problem: string) => void) {
-  const [all, setAll] = useState<Attached[]>([]);
+export function useUploads(client: BaseClient, id: string | undefined, onRefused: (problem: string) => void) {
+  const [all, setAll] = useState<AttachedFile[]>([]);
   const latest = useRef(all);
   latest.current = all;
   useEffect(() => () => forget(latest.current), []);
@@ -45,7 +45,7 @@ export function useUploads(client: Client, id: string | undefined, showNotice: (
           ),
         (problem: Error) => {
           remove(key);
-          showNotice(problem.message);
+          onRefused(problem.message);
         },
       );
     }
@@ -75,23 +75,29 @@ export function typeOf(file: Blob): string {
 }
 
 /** Returns an uploaded picture or file as content of a message. */
-export function contentOf({ file, name, blobId = "" }: Attached) {
+export function contentOf({ file, name, blobId = "" }: AttachedFile) {
   const blob = { blob_id: blobId };
   return isPicture(file)
     ? { type: "image" as const, blob }
     : { type: "file_ref" as const, path: name, mime_type: typeOf(file), size: file.size, blob };
 }
 
-function forget(gone: Attached[]): void {
+function forget(gone: AttachedFile[]): void {
   for (const { preview } of gone) if (preview) URL.revokeObjectURL(preview);
 }
 
 /** Uploads a file for a message of this conversation. Returns the id of its blob. */
-export async function upload(client: Client, id: string, file: Blob, type = typeOf(file)): Promise<string> {
+export async function upload(
+  client: BaseClient,
+  id: string,
+  file: Blob,
+  type = typeOf(file),
+): Promise<string> {
   const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
   const headers = { ...client.http.headers, "Content-Type": type };
   const answer = await fetch(path, { method: "POST", body: file, headers });
-  const told = (await answer.json()) as { blob_id?: string; error?: { message: string } };
-  if (!told.blob_id) throw new Error(told.error?.message ?? String(answer.status));
+  // A proxy in front of the server may answer without JSON.
+  const told: { blob_id?: string; error?: { message: string } } = await answer.json().catch(() => ({}));
+  if (!told.blob_id) throw new Error(told.error?.message ?? `The server answered ${answer.status}.`);
   return told.blob_id;
 }

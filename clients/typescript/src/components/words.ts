@@ -1,0 +1,94 @@
+// The words of the components. English is built in; TurnwireProvider takes others.
+import { createContext, useContext, useMemo } from "react";
+
+export interface Words {
+  message: string;
+  send: string;
+  addToTurn: string;
+  stop: string;
+  stopping: string;
+  attach: string;
+  remove: (name: string) => string;
+  /** The agent cannot read a file of this kind. */
+  notTaken: (name: string) => string;
+  loadOlder: string;
+  connecting: string;
+  sending: string;
+  thinking: string;
+  /** The state of a tool call. */
+  running: string;
+  done: string;
+  failed: string;
+  needsPermission: string;
+  needsAnswer: string;
+  picture: string;
+  file: string;
+  download: (name: string) => string;
+  size: (bytes: number) => string;
+  mayRun: (tool: string) => string;
+  allow: string;
+  deny: string;
+  /** `rule`: only if there are several to choose from. */
+  alwaysAllow: (rule?: string) => string;
+  denyWithReason: string;
+  edit: string;
+  whatRuns: string;
+  whyNot: string;
+  runsNothing: string;
+  allowThis: string;
+  back: string;
+  answer: string;
+  skip: string;
+  answerMissing: string;
+  ownAnswer: (question: string) => string;
+  nothingWaits: string;
+}
+
+const ENGLISH: Words = {
+  message: "Write a message",
+  send: "Send",
+  addToTurn: "Add to this turn",
+  stop: "Stop",
+  stopping: "Stopping ...",
+  attach: "Attach files",
+  remove: (name) => `Remove ${name}`,
+  notTaken: (name) => `This agent does not take ${name}.`,
+  loadOlder: "Load older messages",
+  connecting: "Connecting ...",
+  sending: "Sending ...",
+  thinking: "Thinking",
+  running: "running",
+  done: "done",
+  failed: "failed",
+  needsPermission: "needs permission",
+  needsAnswer: "needs an answer",
+  picture: "Picture",
+  file: "File",
+  download: (name) => `Download ${name}`,
+  size: (bytes) => (bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`),
+  mayRun: (tool) => `May ${tool} run?`,
+  allow: "Allow",
+  deny: "Deny",
+  alwaysAllow: (rule) => (rule === undefined ? "Always allow" : `Always allow: ${rule}`),
+  denyWithReason: "Deny with a reason",
+  edit: "Edit",
+  whatRuns: "What is to run",
+  whyNot: "Why not?",
+  runsNothing: "This would run nothing.",
+  allowThis: "Allow this",
+  back: "Back",
+  answer: "Answer",
+  skip: "Skip",
+  answerMissing: "Each question needs an answer.",
+  ownAnswer: (question) => `Your own answer: ${question}`,
+  nothingWaits: "Nothing waits for an answer.",
+};
+
+/** The words that a page replaces. */
+export const WordsContext = /* @__PURE__ */ createContext<Partial<Words> | undefined>(undefined);
+
+/** Returns the words of the nearest TurnwireProvider; English where it has none. */
+export function useWords(): Words {
+  const own = useContext(WordsContext);
+  return useMemo(() => (own ? { ...ENGLISH, ...own } : ENGLISH), [own]);
+}
