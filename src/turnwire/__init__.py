@@ -23,11 +23,13 @@ from turnwire.version import __version__
 # programs that need one layer do not load the whole package.
 if TYPE_CHECKING:
     from turnwire.agents.agent_turn import AgentTurn, Denied
+    from turnwire.agents.asking import Ask
     from turnwire.agents.claude import ClaudeAgent
     from turnwire.agents.demo import DemoAgent
     from turnwire.agents.function import FunctionAgent, agent
     from turnwire.agents.local import LocalSession
-    from turnwire.agents.yielded import Ask, Plan, Think, UseClientTool, UseTool
+    from turnwire.agents.turn_session import TurnSession
+    from turnwire.agents.yielded import Plan, Think, UseClientTool, UseTool
     from turnwire.client import Client, Closed, Unreachable
     from turnwire.core import blocks, controls, events
     from turnwire.core.error_codes import Refused
@@ -76,6 +78,7 @@ __all__ = [
     "Think",
     "ToolUse",
     "TurnEnd",
+    "TurnSession",
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
@@ -95,7 +98,7 @@ __all__ = [
 
 _HOME = {
     "AgentTurn": "turnwire.agents.agent_turn",
-    "Ask": "turnwire.agents.yielded",
+    "Ask": "turnwire.agents.asking",
     "BadLine": "turnwire.errors",
     "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
@@ -122,6 +125,7 @@ _HOME = {
     "Think": "turnwire.agents.yielded",
     "ToolUse": "turnwire.dialects.v2.reply",
     "TurnEnd": "turnwire.core.status",
+    "TurnSession": "turnwire.agents.turn_session",
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",

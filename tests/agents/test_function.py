@@ -131,7 +131,7 @@ def test_a_function_that_raises_fails_its_turn_and_not_the_next(
 
     with caplog.at_level(logging.ERROR, "turnwire"):
         asyncio.run(run())
-    assert "The function of the agent 'waiter' failed." in caplog.text
+    assert "A turn of the agent 'waiter' failed." in caplog.text
 
 
 def test_a_text_that_a_function_returns_is_said(tmp_path: Path) -> None:
@@ -414,7 +414,8 @@ def test_a_value_that_is_no_action_fails_the_turn_and_says_what_may_be_yielded(
             assert reply.end is not None
             assert reply.end.error is not None
             assert (
-                "yields text, Ask, UseTool, UseClientTool, Think or Plan" in reply.end.error.message
+                "yields text, Ask, a list of Ask, UseTool, UseClientTool, Think or Plan"
+                in reply.end.error.message
             )
 
     asyncio.run(run())
@@ -582,3 +583,73 @@ def test_a_plain_function_runs_only_after_its_permission(tmp_path: Path) -> None
 
     asyncio.run(run())
     assert ran == ["wipe"]
+
+
+async def order(turn: AgentTurn) -> AsyncGenerator[str | Ask | list[Ask], Any]:
+    if turn.answer is not None:
+        yield f"Later: {turn.answers['Which size?']}, {turn.answers['Which extras?']}."
+        return
+    form = [
+        Ask("Which size?", ["small", ("large", "enough for two")], free_text=False, header="Size"),
+        Ask("Which extras?", ["milk", "ice", "sugar"], multi=True),
+    ]
+    answers = yield form
+    yield f"{answers['Which size?']}, {answers['Which extras?']}. "
+    spoons = yield Ask("Which spoons?", ["tea", "soup"], multi=True)
+    yield str(spoons)
+
+
+def test_a_form_has_several_questions_with_descriptions_and_several_answers(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", order)) as talk:
+            reply = await talk.ask("hello")
+            [request] = reply.requests
+            size, extras = request.questions
+            assert [(each.label, each.description) for each in size.options] == [
+                ("small", None),
+                ("large", "enough for two"),
+            ]
+            assert (size.header, size.free_text, size.multi) == ("Size", False, False)
+            assert (extras.free_text, extras.multi) == (True, True)
+            given = {size.id: "large", extras.id: ["ice", "no hurry"]}
+            await talk.answer(request.request_id, given)
+            reply = await talk.wait(reply)
+            assert reply.text == "large, ['ice', 'no hurry']. "
+            [request] = reply.requests
+            await talk.answer(request.request_id, {request.questions[0].id: ["tea", "soup"]})
+            reply = await talk.wait(reply)
+            assert reply.text.endswith("['tea', 'soup']")
+
+    asyncio.run(run())
+
+
+def test_the_answers_of_a_form_reach_the_function_of_a_later_process(tmp_path: Path) -> None:
+    async def ask() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", order)) as talk:
+            assert (await talk.ask("hello", client_message_id="m-1")).end is None
+
+    async def answer() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", order)) as talk:
+            reply = await talk.ask("hello", client_message_id="m-1")
+            size, extras = reply.requests[0].questions
+            given = {size.id: "small", extras.id: ["milk"]}
+            await talk.answer(reply.requests[0].request_id, given)
+            assert (await talk.wait(reply)).text == "Later: small, ['milk']."
+
+    asyncio.run(ask())
+    asyncio.run(answer())
+
+
+@pytest.mark.parametrize("form", [[], [Ask("Why?"), Ask("Why?")]])
+def test_a_form_that_could_not_be_answered_fails_the_turn(tmp_path: Path, form: list[Ask]) -> None:
+    async def ask(turn: AgentTurn) -> None:
+        await turn.ask_form(form)
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", FunctionAgent("waiter", ask)) as talk:
+            end = (await talk.ask("hello")).end
+            assert end is not None
+            assert end.error is not None
+            assert "ValueError" in end.error.message
+
+    asyncio.run(run())

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol
 from uuid import uuid4
 
+from turnwire.agents.asking import Answers, Ask, answers_of, form_input, question_input, words_of
 from turnwire.agents.client_tools import ClientTool, client_call
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ThinkingBlock, TodoItem, ToolUseBlock
@@ -18,7 +19,7 @@ from turnwire.core.message import Message, TextPart
 from turnwire.core.questions import ONLY, questions_of
 from turnwire.core.usage import Usage
 
-__all__ = ["AgentTurn", "Denied", "RunningTool", "words_of"]
+__all__ = ["AgentTurn", "Denied", "RunningTool"]
 
 _Kind = Literal["text", "thinking"]
 
@@ -76,6 +77,7 @@ class AgentTurn:
     - `conversation_id`: the conversation of the turn.
     - `answer`: None, or the answer to a question whose process has ended since. Then there is no
       message, and `text` is empty. The result of a front end's tool comes the same way.
+    - `answers`: empty, or the answers to such a form: by the text of each question.
     - `client_tools`: the tools that the front end offers; see `use_client_tool`.
     - `usage`, `cost_usd`: set them before the end, if you know what the turn has used.
     """
@@ -84,13 +86,16 @@ class AgentTurn:
         self,
         session: _Session,
         content: list[Content],
-        answer: str | None = None,
+        answer: Any = None,
         run: str | None = None,
     ) -> None:
         """`run`: the run id of the turn, whose own entries are no part of its history."""
         self.content = content
         self.text = "\n".join(part.text for part in content if isinstance(part, TextContent))
-        self.answer = answer
+        self.answer = None if answer is None else words_of(answer)
+        self.answers: Answers = {}
+        if isinstance(answer, dict) and ONLY not in answer:
+            self.answers = answer
         self.conversation_id = session.conversation_id
         self.client_tools = session.client_tools
         self.usage: Usage | None = None
@@ -100,7 +105,7 @@ class AgentTurn:
         self._message = ""  # the id of the open message
         self._kind: _Kind = "text"  # of its only block
         self._said = ""  # its content so far
-        self._waiting: tuple[str, asyncio.Future[str]] | None = None
+        self._waiting: tuple[str, asyncio.Future[Any]] | None = None
         self._reason: str | None = None  # of the last decision
 
     async def history(self) -> list[tuple[Literal["user", "assistant"], str]]:
@@ -170,11 +175,38 @@ class AgentTurn:
             raise
         session.say_result(call, running.result)
 
-    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Asks a person and returns the answer: one of the options, or the person's own words."""
+    async def ask(
+        self,
+        question: str,
+        options: Sequence[str | tuple[str, str]] = (),
+        *,
+        free_text: bool = True,
+    ) -> str:
+        """Asks a person and returns the answer: one of the options, or the person's own words.
+
+        An option is its label, or a pair of its label and a description.
+        """
+        ask = Ask(question, options, free_text=free_text)
+        return words_of(await self._ask(question_input(ask)))
+
+    async def ask_form(self, questions: Sequence[Ask]) -> Answers:
+        """Asks several questions at once. Returns the answers by the text of each question.
+
+        Raises ValueError if there is no question, or the same one twice.
+
+        Example:
+
+            order = await turn.ask_form([
+                Ask("Which size?", ["small", ("large", "enough for two")]),
+                Ask("Which extras?", ["milk", "ice"], multi=True),
+            ])
+            size, extras = order["Which size?"], order["Which extras?"]
+        """
+        return answers_of(await self._ask(form_input(questions)), questions)
+
+    async def _ask(self, given: dict[str, Any]) -> Any:
         self._finish()
         whose, call = self._session.whose, f"call-{uuid4()}"
-        given = {"question": question, "options": list(options)}
         block = ToolUseBlock(call, "request_input", "QUESTION", given, "completed")
         asked = ev.QuestionAsked(*whose, call, call, "request_input", questions_of(given), given)
         return await self._answer(call, block, asked)
@@ -190,9 +222,10 @@ class AgentTurn:
         self._finish()
         call = f"call-{uuid4()}"
         block = ToolUseBlock(call, name, "FUNCTION", given or {}, "completed")
-        return await self._answer(call, block, client_call(self._session.whose, call, name))
+        asked = client_call(self._session.whose, call, name)
+        return words_of(await self._answer(call, block, asked))
 
-    async def _answer(self, call: str, block: ToolUseBlock, asked: ev.QuestionAsked) -> str:
+    async def _answer(self, call: str, block: ToolUseBlock, asked: ev.QuestionAsked) -> Any:
         """Emits a call that asks. Returns the answer, which becomes the result of the call."""
         whose = self._session.whose
         message = ev.AssistantMessage(*whose, f"message-{call}", 0, [block])
@@ -201,7 +234,7 @@ class AgentTurn:
         except asyncio.CancelledError:
             self._session.say_result(call, "The turn was stopped.", is_error=True)
             raise
-        self._session.say_result(call, said)
+        self._session.say_result(call, words_of(said))
         return said
 
     async def plan(self, items: Sequence[tuple[str, str]]) -> None:
@@ -212,13 +245,13 @@ class AgentTurn:
 
     async def _wait_for(
         self, request: ev.QuestionAsked | ev.PermissionRequested, *before: NormalizedStreamEvent
-    ) -> str:
+    ) -> Any:
         """Asks a person. Returns the answer to a question, or the decision about a permission.
 
         `before` are emitted together with the request.
         """
         self._session.say(*before, request)
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting = (request.request_id, answer)
         try:
             return await answer
@@ -241,7 +274,7 @@ class AgentTurn:
         elif reply.decision == "deny":
             answer.cancel()  # the question was cancelled, because its turn is stopped
         elif not answer.done():
-            answer.set_result(words_of(reply.answer))
+            answer.set_result(reply.answer)
         return True
 
     def _finish(self) -> None:
@@ -274,10 +307,3 @@ def _block(
     kind: _Kind, text: str, status: Literal["in_progress", "completed"]
 ) -> TextBlock | ThinkingBlock:
     return TextBlock(text, status) if kind == "text" else ThinkingBlock(text, status)
-
-
-def words_of(answer: Any) -> str:
-    """Returns the answer to the only question, which clients may send as an object."""
-    if isinstance(answer, dict):
-        answer = answer.get(ONLY)
-    return "" if answer is None else str(answer)

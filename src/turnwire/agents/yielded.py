@@ -9,20 +9,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from turnwire.agents.agent_turn import AgentTurn
+from turnwire.agents.asking import Answers, Ask
 
-__all__ = ["Ask", "Plan", "Think", "UseClientTool", "UseTool", "Yielded", "carry_out"]
-
-
-class Ask(Struct, frozen=True):
-    """Asks a person. The yield returns the answer: one of the options, or the person's own words.
-
-    Example:
-
-        size = yield Ask("Which size?", ["small", "large"])
-    """
-
-    question: str
-    options: Sequence[str] = ()
+__all__ = ["Plan", "Think", "UseClientTool", "UseTool", "Yielded", "carry_out"]
 
 
 class UseTool(Struct, frozen=True):
@@ -68,10 +57,10 @@ class Plan(Struct, frozen=True):
     items: Sequence[tuple[str, str]]
 
 
-Yielded: TypeAlias = str | Ask | UseTool | UseClientTool | Think | Plan
+Yielded: TypeAlias = str | Ask | Sequence[Ask] | UseTool | UseClientTool | Think | Plan
 
 
-async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
+async def carry_out(turn: AgentTurn, value: Yielded) -> str | list[str] | Answers | None:
     """Does in the turn what a value says. Returns what the yield returns.
 
     Raises TypeError if the value is none of these.
@@ -79,8 +68,12 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
     match value:
         case str():
             await turn.say(value)
+        case Ask(multi=True):
+            return (await turn.ask_form([value]))[value.question]
         case Ask(question, options):
-            return await turn.ask(question, options)
+            return await turn.ask(question, options, free_text=value.free_text)
+        case [Ask(), *_] if all(isinstance(each, Ask) for each in value):
+            return await turn.ask_form(value)
         case UseTool():
             return await _use(turn, value)
         case UseClientTool(name, given):
@@ -93,7 +86,7 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | None:
             if iscoroutine(value):
                 value.close()  # otherwise Python warns about it as well
             kind = type(value).__name__
-            said = "An agent yields text, Ask, UseTool, UseClientTool, Think or Plan"
+            said = "An agent yields text, Ask, a list of Ask, UseTool, UseClientTool, Think or Plan"
             raise TypeError(f"{said}; this one yielded {kind}.")
     return None
 
