@@ -47,9 +47,16 @@ late = FastAPI()  # nothing of it is started before the first request
 late.mount("/chat", chat)
 
 if __name__ == "__main__":
-    uvicorn.run(app, port=0)
+    uvicorn.run(app, port=0, timeout_graceful_shutdown=GRACE)
 """
-_UVICORN = (sys.executable, "-m", "uvicorn", "--port", "0")
+# The servers would wait for connected clients for this many seconds: longer than any test. So an
+# application that ends before, ends because Turnwire has closed its connections.
+_GRACE = 600
+_HYPERCORN_SETTINGS = f"graceful_timeout = {_GRACE}\nshutdown_timeout = {_GRACE}\n"
+_UVICORN = (
+    *(sys.executable, "-m", "uvicorn", "--port", "0"),
+    *("--timeout-graceful-shutdown", str(_GRACE)),
+)
 _RELOADED = (*_UVICORN, "--reload", "application:app")
 _STARTED = {
     "from the command line": (*_UVICORN, "application:app"),
@@ -58,7 +65,10 @@ _STARTED = {
     "by uvicorn.run": (sys.executable, "application.py"),
     "by fastapi dev": (sys.executable, "-m", "fastapi", "dev", "--port", "0", "application.py"),
 }
-_HYPERCORN = (sys.executable, "-m", "hypercorn", "--bind", "127.0.0.1:0")
+_HYPERCORN = (
+    *(sys.executable, "-m", "hypercorn", "--bind", "127.0.0.1:0"),
+    *("--config", "hypercorn.toml"),
+)
 _BY_HYPERCORN = {
     "from the command line": (*_HYPERCORN, "application:app"),
     "without our lifespan": (*_HYPERCORN, "application:late"),
@@ -103,7 +113,8 @@ class Application:
 def running(path: Path, command: Sequence[str]) -> Iterator[Application]:
     store = store_environ(path / "data" / "chat").get("TURNWIRE_STORE", "")
     application = _APPLICATION.replace("DATA", str(path / "data")).replace("CHAT_STORE", store)
-    (path / "application.py").write_text(application)
+    (path / "application.py").write_text(application.replace("GRACE", str(_GRACE)))
+    (path / "hypercorn.toml").write_text(_HYPERCORN_SETTINGS)
     popen = subprocess.Popen(
         command,
         cwd=path,
@@ -178,8 +189,8 @@ async def error_of_first_turn(path: Path, conversation_id: str) -> str | None:
 async def stopped_among_clients(app: Application, how: signal.Signals) -> None:
     """Stops the application while a page's stream and a socket of each protocol are open.
 
-    A server that waits for its clients, and cuts them off at its own deadline, fails here: the
-    stream would end in the middle, and the sockets with another code.
+    One signal has to be enough. A server that waits for its clients until they leave, or until its
+    own deadline, does not end in time.
     """
     url, token = await app.enter()
     async with listening(url, token) as changes, talking(url, token) as (client, rpc):
