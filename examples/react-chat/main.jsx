@@ -1,5 +1,5 @@
 import { Client } from "@turnwire/client";
-import { Conversation, TurnwireProvider, useConversations, useInbox } from "@turnwire/client/react";
+import { Conversation, Conversations, TurnwireProvider, useInbox } from "@turnwire/client/react";
 import "@turnwire/client/react.css";
 import { createRoot } from "react-dom/client";
 
@@ -9,19 +9,12 @@ if (link) await client.enter(link).catch(() => {});
 location.hash ||= await client.create();
 
 function Page({ id }) {
-  const { conversations } = useConversations();
   const { items } = useInbox();
   return (
     <>
       <header>{items.length} open requests</header>
       <Conversation key={id} id={id} />
-      <nav>
-        {conversations.map((each) => (
-          <a key={each.id} href={`#${each.id}`} style={{ display: "block" }}>
-            {each.title ?? "New conversation"}
-          </a>
-        ))}
-      </nav>
+      <Conversations href={(id) => `#${id}`} current={id} />
     </>
   );
 }

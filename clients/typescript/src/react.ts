@@ -4,6 +4,7 @@ export type { Changes } from "./changes.js";
 export { type BlockProps, type BlockRenderers, CustomBlock } from "./components/block_renderers.js";
 export { Composer, type ComposerProps } from "./components/composer.js";
 export { Conversation, type ConversationProps } from "./components/conversation.js";
+export { Conversations, type ConversationsProps } from "./components/conversations.js";
 export { Inbox, InboxList, type InboxListProps, type InboxProps } from "./components/inbox.js";
 export { Block, Message, type MessageProps, ToolCard, type ToolCardProps } from "./components/message.js";
 export { Permission, type PermissionProps } from "./components/permission.js";

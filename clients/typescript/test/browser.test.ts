@@ -16,6 +16,12 @@ declare const window: { page: Page };
 const DOT =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
+/** Long timers never end, so a page learns nothing from a poll. */
+const NO_POLLS = `{
+  const real = setTimeout;
+  globalThis.setTimeout = (run, time = 0) => (time < 5_000 ? real(run, time) : 0);
+}`;
+
 /** Drops or pastes a file into an element of the page. */
 async function give(
   tab: Tab,
@@ -171,11 +177,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
 
     test("learn from the stream of changes what waits, without a poll", async () => {
       const own = await browser.page();
-      await own.addInitScript(() => {
-        const real = setTimeout;
-        globalThis.setTimeout = ((run: () => void, time = 0) =>
-          time < 5_000 ? real(run, time) : 0) as never;
-      });
+      await own.addInitScript(NO_POLLS);
       await own.goto(pages.url);
       const id = await client.create({ options: { delay: 0 } });
       await own.evaluate((id) => window.page.show(id, 0, true), id);
@@ -183,6 +185,30 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await client.conversation(id).send("question");
       await own.waitForSelector("li button");
       await own.close();
+    });
+
+    test("read the stream of changes in one tab, for all tabs", async () => {
+      await tab.evaluate(() => window.page.show("none", 0)); // this tab reads no more
+      const id = await client.create({ options: { delay: 0 } });
+      const open = async () => {
+        const own = await browser.page();
+        const streams: string[] = [];
+        own.on("request", (request) => request.url().endsWith("/api/changes") && streams.push(request.url()));
+        await own.addInitScript(NO_POLLS);
+        await own.goto(pages.url);
+        await own.evaluate((id) => window.page.show(id, 0, true), id);
+        await own.waitForSelector("ul[data-loaded=true]", { state: "attached" });
+        return { own, streams };
+      };
+      const [one, other] = [await open(), await open()];
+      await client.conversation(id).send("question");
+      for (const { own } of [one, other]) await own.waitForSelector("li button");
+      expect([one.streams.length, other.streams.length]).toEqual([1, 0]);
+      await one.own.close();
+      await expect.poll(() => other.streams.length).toBe(1); // it takes over
+      await other.own.click("li button");
+      await other.own.waitForSelector("li button", { state: "detached" });
+      await other.own.close();
     });
 
     test("have a list of conversations that is live", async () => {
@@ -467,7 +493,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
 
   test("the example sends, answers, stops, and shows the same after a reload", async () => {
     const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
-    expect(lines.length).toBeLessThanOrEqual(33);
+    expect(lines.length).toBeLessThanOrEqual(30);
     const pages = await serving("examples/react-chat", server.url);
     const tab = await browser.page();
     await tab.goto(`${pages.url}/${new URL(server.newLink()).search}`);
@@ -501,7 +527,14 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       before.length,
     );
     expect(await tab.locator("article").allTextContents()).toEqual(before);
-    await tab.waitForSelector("nav a:has-text('think, use a tool')"); // the live list has its title
+    await tab.waitForSelector("nav a[aria-current=page]:has-text('think, use a tool')"); // the live list has its title
+    const other = await client.create({ title: "Another one" });
+    await tab.click("nav a:text-is('Another one')");
+    await tab.waitForSelector("nav a[aria-current=page]:text-is('Another one')");
+    await tab.fill("textarea[name=words]", "question");
+    await tab.click("button:text-is('Send')");
+    await client.conversation(other).until((view) => view.status?.requests.length === 1);
+    await tab.waitForSelector("nav li:has-text('Another one'):has-text('needs an answer')");
     await tab.close();
     await pages.stop();
   });

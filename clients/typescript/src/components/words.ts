@@ -42,6 +42,9 @@ export interface Words {
   answerMissing: string;
   ownAnswer: (question: string) => string;
   nothingWaits: string;
+  /** A conversation without a title. */
+  untitled: string;
+  loadMore: string;
 }
 
 const ENGLISH: Words = {
@@ -82,6 +85,8 @@ const ENGLISH: Words = {
   answerMissing: "Each question needs an answer.",
   ownAnswer: (question) => `Your own answer: ${question}`,
   nothingWaits: "Nothing waits for an answer.",
+  untitled: "New conversation",
+  loadMore: "Load more",
 };
 
 /** The words that a page replaces. */
