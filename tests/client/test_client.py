@@ -432,6 +432,44 @@ def test_a_client_lists_its_conversations_and_answers_its_inbox(
     asyncio.run(run())
 
 
+def test_a_client_lists_by_agent_label_and_pin(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, client_of(server) as client:
+            made = [await client.create("demo") for _ in range(3)]
+            for name, change in ((made[0], {"labels": ["plants"]}), (made[1], {"pinned": True})):
+                await client.request("PATCH", f"/api/conversations/{name}", change)
+            (labelled,) = [each async for each in client.conversations(label="plants")]
+            assert (labelled.id, labelled.labels, labelled.pinned) == (made[0], ["plants"], False)
+            (pinned,) = [each async for each in client.conversations(pinned=True)]
+            assert (pinned.id, pinned.labels, pinned.pinned) == (made[1], [], True)
+            assert {each.id async for each in client.conversations(agent="demo")} == {*made}
+            assert [each async for each in client.conversations(agent="other")] == []
+
+    asyncio.run(run())
+
+
+def test_a_client_allows_from_the_inbox_with_a_rule_and_another_input(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, client_of(server) as client:
+            name = await client.create("demo", options={"delay": 0})
+            async with client.conversation(name) as talk:
+                asked = await talk.ask("permission")
+                (item,) = [each async for each in client.inbox()]
+                rules = item.request.suggestions
+                assert rules
+                changed = {"command": "echo another-input"}
+                await client.decide(
+                    item.inbox_item_id, "allow", remember=rules, updated_input=changed
+                )
+                reply = await talk.wait(asked)
+                assert "another-input" in str([tool.result for tool in reply.tools] + [reply.text])
+                again = await talk.ask("permission")  # the rule allows it
+                assert again.end is not None
+                assert [each async for each in client.inbox()] == []
+
+    asyncio.run(run())
+
+
 def test_a_client_uploads_blobs_and_downloads_exports(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:

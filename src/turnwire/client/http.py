@@ -106,16 +106,29 @@ class Client:
         wanted = {name: value for name, value in given.items() if value is not None}
         return str((await self.request("POST", path, wanted))["id"])
 
-    async def conversations(self, *, archived: bool = False) -> AsyncIterator[ConversationInfo]:
+    async def conversations(
+        self,
+        *,
+        archived: bool = False,
+        agent: str | None = None,
+        label: str | None = None,
+        pinned: bool = False,
+    ) -> AsyncIterator[ConversationInfo]:
         """Yields the conversations that this user may see, the newest first, each once.
 
-        Loads them in pages while the loop goes on. `archived` yields the archived ones instead.
+        Loads them in pages while the loop goes on. `archived` yields the archived ones instead. The
+        others leave out more: `agent` and `label` the conversations without them, `pinned` those
+        that are not pinned.
         """
+        given = {"agent": agent, "label": label}
+        query = {name: value for name, value in given.items() if value is not None}
+        query |= {"archived": str(archived).lower()} | ({"pinned": "true"} if pinned else {})
         seen: set[str] = set()  # a conversation that moves to the front moves others to later pages
         offset = 0
         while True:
-            query = {"limit": _PAGE, "offset": offset, "archived": str(archived).lower()}
-            answer = await self.request("GET", "/api/conversations", **query)
+            answer = await self.request(
+                "GET", "/api/conversations", limit=_PAGE, offset=offset, **query
+            )
             page = msgspec.convert(answer["conversations"], list[ConversationInfo])
             for each in page:
                 if each.id not in seen:
@@ -182,11 +195,18 @@ class Client:
         decision: Decision,
         *,
         reason: str | None = None,
+        updated_input: Any = None,
+        remember: list[Any] | None = None,
         client_message_id: str | None = None,
     ) -> None:
-        """Allows or denies a permission of the inbox. Raises Refused if it is not open any more."""
-        told = {"decision": decision, **({} if reason is None else {"reason": reason})}
-        await self._reply(inbox_item_id, told, client_message_id)
+        """Allows or denies a permission of the inbox. Raises Refused if it is not open any more.
+
+        `remember`: rules from the `suggestions` of its request, which allow later calls without
+        asking. `updated_input`: what is to run instead.
+        """
+        given = {"reason": reason, "updated_input": updated_input, "remember": remember}
+        more = {name: value for name, value in given.items() if value is not None}
+        await self._reply(inbox_item_id, {"decision": decision, **more}, client_message_id)
 
     async def _reply(self, item_id: str, told: dict[str, Any], own_id: str | None) -> None:
         path = f"/api/inbox/{quote(item_id, safe='')}/answer"

@@ -31,6 +31,8 @@ class ConversationInfo(Struct, frozen=True):
     user: str | None = None  # None: it belongs to the owner of the server
     cwd: str | None = None
     archived: bool = False
+    pinned: bool = False  # a person keeps it at the top of the list
+    labels: list[str] = []
     forked_from: ForkedFrom | None = None
 
 
