@@ -585,6 +585,7 @@ class TestWithoutATerminal:
                 if "turnwire answer" in line
             ]
             assert [name for name, _, _ in hints] == ["Allow it", "Deny it", "Always"]
+            assert [line[-1] for _, _, line in hints] == ["y", "n", "a"]  # as in a chat
             program, *words = shlex.split(hints[1][2])
             assert program == "turnwire"
             denied = start(*words, cwd=elsewhere)

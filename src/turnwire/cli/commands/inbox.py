@@ -91,8 +91,8 @@ def _print(items: list[InboxItem], home: Home) -> None:
         if asked:
             page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)
         else:
-            page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "--allow")), 2)
-            page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "--deny")), 2)
+            page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "y")), 2)
+            page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "n")), 2)
             if request.suggestions:
                 page.words(Text.assemble(("Always: ", "dim"), home.command(*words, "a")), 2)
             if request.decision_only:
