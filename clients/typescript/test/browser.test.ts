@@ -183,7 +183,8 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await own.evaluate((id) => window.page.show(id, 0, true), id);
       await own.waitForSelector("ul[data-loaded=true]", { state: "attached" });
       await client.conversation(id).send("question");
-      await own.waitForSelector("li button");
+      await own.click("li button");
+      await own.waitForSelector("li button", { state: "detached" });
       await own.close();
     });
 
