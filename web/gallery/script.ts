@@ -14,7 +14,14 @@ export interface Frame {
 const BEGIN = Date.UTC(2026, 2, 2, 10, 0);
 const TRACE = "ee90fa923dea18fc29fe35d3acb85208";
 const COMMANDS = ["message", "input_response", "permission_response", "interrupt", "queue", "rewind"];
-const CONTROLS = ["set_model", "set_permission_mode", "control", "heartbeat"];
+const CONTROLS = [
+  "set_model",
+  "set_permission_mode",
+  "set_max_thinking_tokens",
+  "forget_rule",
+  "control",
+  "heartbeat",
+];
 
 export const CAPABILITIES = {
   agent: "claude",
@@ -25,7 +32,7 @@ export const CAPABILITIES = {
   images: true,
   steer: true,
   models: ["model-large", "model-small"],
-  permission_modes: ["default", "acceptEdits", "plan"],
+  permission_modes: ["default", "acceptEdits", "plan", "bypassPermissions"],
 };
 
 export const at = (seconds: number) => new Date(BEGIN + seconds * 1000).toISOString();
@@ -176,6 +183,11 @@ export class Script {
     this.status = status;
     const state = end.is_error ? "error" : end.interrupted ? "interrupted" : "active";
     return this.tell({ state, running: false, requests: [], last_turn: end, last_turn_id: this.turns });
+  }
+
+  /** Returns the frame of an entry of the log. */
+  entry(number: number): Frame | undefined {
+    return this.frames.find(({ payload }) => payload.message_sequence === number);
   }
 
   /** The log, as `GET /api/conversations/{id}/messages` answers. */

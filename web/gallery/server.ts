@@ -1,8 +1,12 @@
 // Stands in for the server: answers requests and sockets of the page from the states of the gallery.
-import { at, CAPABILITIES } from "./script";
+import { AGENTS, DIRECTORIES, layersOf, RESULTS, RULES, SHARES } from "./fixtures";
+import { at, type Frame } from "./script";
 import { STATES, type State } from "./states";
 
-/** What the whole page is in: no requests wait, or the person is not signed in. */
+/**
+ * What the whole page is in: no requests wait (`empty`), no request is answered (`slow`), or the
+ * person is not signed in (`guest`).
+ */
 const mode = new URLSearchParams(location.search).get("gallery");
 
 /** The close code of a conversation that is missing, archived or deleted. */
@@ -25,40 +29,32 @@ function infoOf({ id, title, script, archived, labels, pinned }: State) {
   };
 }
 
-const AGENTS = [
-  {
-    name: "claude",
-    description: "Claude Code, with its tools.",
-    version: "2.1",
-    abilities: [{ name: "fork", text: "conversations can be forked" }],
-    ready: true,
-    unavailable: null,
-    default: true,
-    capabilities: CAPABILITIES,
-  },
-  {
-    name: "codex",
-    description: "Codex, through its app-server.",
-    version: null,
-    abilities: [],
-    ready: false,
-    unavailable: "Codex is not installed. Install it: pip install turnwire[codex]",
-    default: false,
-    capabilities: { ...CAPABILITIES, agent: "codex" },
-  },
-];
-
 function refusal(status: number, code: string, message: string): Response {
   return Response.json({ error: { code, message, retryable: false } }, { status });
 }
 
-function answerTo(path: string, query: URLSearchParams): Response {
+/** What a share link opens. Its other secrets are those of links that have ended. */
+const SHARED = "whole";
+
+function sharedAnswer(path: string, secret: string | undefined): Response {
+  const found = STATES.find((each) => each.id === "message-whole-answer");
+  if (secret !== SHARED || !found) return refusal(404, "SHARE_NOT_FOUND", "This link has ended.");
+  if (path === "/api/shared/messages") return Response.json({ messages: found.script.log });
+  return Response.json({ title: found.title, agent: "claude", expires_at: at(86_400) });
+}
+
+function answerTo(path: string, query: URLSearchParams, token: string | undefined): Response {
+  if (path.startsWith("/api/shared")) return sharedAnswer(path, token);
   if (mode === "guest") return refusal(401, "UNAUTHORIZED", "You are not signed in.");
   const [, id, rest] = /^\/api\/conversations\/([^/]+)(\/.*)?$/.exec(path) ?? [];
   if (id !== undefined) {
     const found = STATES.find((each) => each.id === decodeURIComponent(id));
     if (!found) return refusal(404, "CONVERSATION_NOT_FOUND", "This conversation does not exist.");
     if (rest === "/messages") return Response.json({ messages: found.script.log });
+    if (rest?.startsWith("/messages/"))
+      return Response.json(layersOf(found.script, Number(rest.split("/").pop())));
+    if (rest === "/shares") return Response.json({ shares: SHARES });
+    if (rest === "/rules") return Response.json({ rules: RULES });
     return Response.json(infoOf(found));
   }
   switch (path) {
@@ -86,6 +82,10 @@ function answerTo(path: string, query: URLSearchParams): Response {
     }
     case "/api/agents":
       return Response.json({ agents: AGENTS });
+    case "/api/directories":
+      return Response.json(DIRECTORIES);
+    case "/api/rules":
+      return Response.json({ rules: RULES });
     case "/api/me":
       return Response.json({
         name: "ann",
@@ -116,12 +116,35 @@ class GallerySocket {
   onmessage?: (event: { data: string }) => void;
   onclose?: (event: { code: number }) => void;
 
+  private readonly state: State | undefined;
+  private sequence = 0;
+
   constructor(address: string) {
     const id = decodeURIComponent(new URL(address).pathname.split("/").pop() ?? "");
-    setTimeout(() => this.play(STATES.find((each) => each.id === id)));
+    this.state = STATES.find((each) => each.id === id);
+    setTimeout(() => this.play(this.state));
   }
 
-  send(): void {}
+  /** Answers questions to the agent. Everything else stays unanswered, so that a state stays as it is. */
+  send(text: string): void {
+    const { type, client_message_id, payload } = JSON.parse(text) as {
+      type: string;
+      client_message_id?: string;
+      payload?: { control?: string };
+    };
+    const answer = RESULTS[payload?.control ?? type];
+    if (answer === undefined || this.state === undefined) return;
+    const { id } = this.state;
+    this.say({
+      type: `${type}.ack`,
+      conversation_id: id,
+      turn_id: null,
+      sequence: this.sequence + 1,
+      timestamp: at(this.sequence + 1),
+      trace_id: null,
+      payload: { client_message_id, ...answer },
+    });
+  }
 
   close(): void {
     setTimeout(() => this.onclose?.({ code: 1000 }));
@@ -129,12 +152,18 @@ class GallerySocket {
 
   private play(state: State | undefined): void {
     if (state === undefined || state.ending === "closed") return this.onclose?.({ code: CLOSED });
+    if (state.ending === "silent") return;
     if (isLost.has(state.id)) return this.onclose?.({ code: 1006 });
     this.onopen?.();
-    for (const frame of state.script.frames) this.onmessage?.({ data: JSON.stringify(frame) });
+    for (const frame of state.script.frames) this.say(frame);
     if (state.ending !== "lost") return;
     isLost.add(state.id);
     setTimeout(() => this.onclose?.({ code: 1006 }), 100);
+  }
+
+  private say(frame: Frame): void {
+    this.sequence = frame.sequence;
+    this.onmessage?.({ data: JSON.stringify(frame) });
   }
 }
 
@@ -146,7 +175,9 @@ export function replaceServer(): void {
   globalThis.fetch = async (input, init) => {
     const { pathname, searchParams, origin } = new URL(String(input), location.href);
     if (origin !== location.origin || !pathname.startsWith("/api/")) return real(input, init);
-    return answerTo(pathname, searchParams);
+    if (mode === "slow") return new Promise(() => {});
+    const token = new Headers(init?.headers).get("Authorization")?.replace("Bearer ", "");
+    return answerTo(pathname, searchParams, token);
   };
   globalThis.WebSocket = GallerySocket as unknown as typeof WebSocket;
 }

@@ -6,7 +6,7 @@ export interface State {
   title: string;
   script: Script;
   /** What happens after the frames; by default the connection stays. */
-  ending?: "lost" | "closed";
+  ending?: "lost" | "closed" | "silent";
   archived?: boolean;
   labels?: string[];
   pinned?: boolean;
@@ -35,12 +35,30 @@ The mean is $\\frac{15}{2}$.
 [^1]: In the spring.
 `;
 const LONG = "a_very_long_word_that_has_no_place_to_break_".repeat(6);
+/** Prose without marks, to measure its lines. */
+const PROSE = [
+  "The herring gull nests on the roofs of the harbour, and the terns keep to the breakwater. ".repeat(4),
+  "Both come back in March, and both leave when the boats are taken out of the water. ".repeat(3),
+].join("\n\n");
+const CHINESE = `## 港口的鸟类
+
+**银鸥**在港口的屋顶上筑巢，燕鸥则留在防波堤上。${"它们三月回来，等渔船离开水面时才走。".repeat(6)}
+
+1. 数一数鸟巢
+2. 写一份报告
+
+\`\`\`python
+nests = 15  # 全部鸟巢
+\`\`\`
+`;
+/** A change with lines before and after it. */
+const LINES = Array.from({ length: 14 }, (_, line) => `place_${line} = nests(harbour, row=${line})\n`);
 const ANSI = "\u001b[32m12 passed\u001b[0m, \u001b[31m1 failed\u001b[0m\n";
 
 const states: State[] = [];
 
 function state(title: string, write: (script: Script) => Script, more: Partial<State> = {}): void {
-  const id = title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const id = more.id ?? title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   states.push({ id, title, script: write(new Script(id)), ...more });
 }
 
@@ -55,6 +73,12 @@ state("Message: diagram", (talk) =>
   talk.said("Draw it.").text("```mermaid\nsequenceDiagram\n  Ann->>Bob: Hello\n  Bob-->>Ann: Hi\n```").end(),
 );
 state("Message: long words", (talk) => talk.said(LONG).text(`${LONG} and \`${LONG}\``).end());
+state("Message: prose", (talk) => talk.said("Tell me about the birds of the harbour.").text(PROSE).end());
+state(
+  "消息：中文回答",
+  (talk) => talk.said("港口里有哪些鸟？请写得简短一些。").thinking("先看看资料。").text(CHINESE).end(),
+  { id: "message-chinese" },
+);
 state("Message: thinking now", (talk) =>
   talk.said("Why?").growing("assistant.thinking", "The test looks at a clock."),
 );
@@ -248,6 +272,15 @@ state("Permission: command", (talk) =>
 state("Permission: change", (talk) =>
   talk.said("Change it.").permission("Edit", TOOLS.change?.input, { title: "Change birds.py" }),
 );
+state("Permission: long change", (talk) =>
+  talk.said("Count each row once more.").permission("Edit", {
+    file_path: "src/harbour/birds.py",
+    old_string: LINES.join(""),
+    new_string: LINES.map((line, at) => (at === 6 ? line.replace("row=6", "row=6, twice=True") : line)).join(
+      "",
+    ),
+  }),
+);
 state("Permission: MCP tool", (talk) =>
   talk.said("Count.").permission("mcp__birds__count", { where: "harbour", deep: { levels: [1, 2, 3] } }),
 );
@@ -370,6 +403,7 @@ state("Event: unknown", (talk) =>
   talk.said("Begin.").event("weather", { wind: "north" }, "The wind has changed.").end(),
 );
 state("Connection: lost", (talk) => talk.said("Begin.").text("I begin.").end(), { ending: "lost" });
+state("Loading: messages", (talk) => talk, { ending: "silent" });
 state("Archived", (talk) => talk.said("Begin.").text("It was good.").end(), {
   ending: "closed",
   archived: true,
@@ -391,4 +425,9 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/inbox?gallery=empty": "Inbox: empty",
   "/search?q=nothing": "Search: nothing found",
   "/?gallery=guest": "Not signed in",
+  "/inbox?gallery=slow": "Loading: list and inbox",
+  "/?gallery=slow": "Loading: agents",
+  "/shared#whole": "Shared conversation",
+  "/shared#ended": "Shared link that has ended",
+  "/offline.html": "Offline",
 };

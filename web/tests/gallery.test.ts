@@ -1,20 +1,34 @@
-// Every state of the gallery, in both themes and on a phone: axe, the width, and the console.
+// Every state of the gallery: axe, the width, the lines and the console, in both themes and languages.
 // GALLERY_PICTURES=folder also takes pictures, for a person to look at.
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { build, type PreviewServer, preview } from "vite";
 import { afterAll, test as base, beforeAll, describe, expect } from "vitest";
+import { OPENED } from "../gallery/opened";
 import { PAGES, STATES } from "../gallery/states";
 import { violations } from "./axe";
 import { openBrowser } from "./browser";
+import { layoutFaults } from "./layout";
 import { ROOT } from "./server";
 
 const CONFIG = { configFile: `${ROOT}web/gallery/vite.config.ts`, logLevel: "error" } as const;
-/** Colours do not depend on the size, so the phone has one theme. */
-const DESK = { width: 1280, height: 860, themes: ["light", "dark"] } as const;
-const PHONE = { width: 375, height: 667, themes: ["dark"] } as const;
-const SIZES = [DESK, PHONE];
+const THEMES = ["light", "dark"] as const;
+interface Size {
+  width: number;
+  height: number;
+  /** The themes in which axe looks. Colours do not depend on the size, so only one size has both. */
+  themes: readonly ("light" | "dark")[];
+}
+const DESK: Size = { width: 1280, height: 800, themes: THEMES };
+const PHONE: Size = { width: 375, height: 667, themes: ["dark"] };
+const WIDE: Size = { width: 2560, height: 1440, themes: ["light"] };
+const SIZES = [DESK, PHONE, WIDE];
+/** Only the layout: axe has seen the same elements at another size, or in another language. */
+const withoutAxe = (size: Size): Size => ({ ...size, themes: [] });
+const LANGUAGES = { en: "en-GB", zh: "zh-CN" };
+type Language = keyof typeof LANGUAGES;
 /** States in one test. */
 const TOGETHER = 12;
+const PICTURES = process.env.GALLERY_PICTURES;
 
 let browser: Browser;
 let server: PreviewServer;
@@ -32,56 +46,139 @@ afterAll(async () => {
   await server?.close();
 });
 
-/** Looks at the pages, and returns their faults. `isReady`: what a page shows in the end. */
-async function faultsOf(paths: readonly string[], isReady: string): Promise<Record<string, unknown>> {
+/** A page to look at. `again`: it is loaded at each size, because a menu closes when the size changes. */
+interface View {
+  name: string;
+  path: string;
+  /** A CSS selector of what the page shows in the end. */
+  isReady: string;
+  sizes?: readonly Size[];
+  again?: boolean;
+}
+
+/** Looks at the pages, and returns their faults. */
+async function faultsOf(views: readonly View[], language: Language = "en"): Promise<Record<string, unknown>> {
   const faults: Record<string, unknown> = {};
-  const page = await browser.newPage({ reducedMotion: "reduce", locale: "en-GB" });
+  const page = await browser.newPage({ reducedMotion: "reduce", locale: LANGUAGES[language] });
   const logged: string[] = [];
   page.on("pageerror", (error) => logged.push(String(error)));
   page.on("console", (message) => message.type() === "error" && logged.push(message.text()));
-  for (const path of paths) {
+  for (const { name, path, isReady, sizes = SIZES, again = false } of views) {
     logged.length = 0;
-    await page.setViewportSize(DESK);
-    await page.goto(url + path);
-    await page.locator(isReady).first().waitFor();
-    await page.waitForTimeout(350); // longer than what appears late, such as banners and the buttons of a request
-    for (const size of SIZES) {
+    for (const size of sizes) {
       await page.setViewportSize(size);
-      const found: string[] = await violations(page, size.themes);
-      const width = await page.evaluate(() => document.documentElement.scrollWidth);
-      if (width > size.width) found.push(`${width} pixels wide`);
-      if (found.length) faults[`${path} at ${size.width}`] = found;
+      if (again || size === sizes[0]) {
+        await page.goto(url + path);
+        await page.locator(isReady).first().waitFor();
+        await page.waitForTimeout(350); // longer than what appears late, such as banners and the buttons of a request
+      }
+      const found = [...(await violations(page, size.themes)), ...(await layoutFaults(page, size.width))];
+      if (found.length) faults[`${name} at ${size.width}`] = found;
+      if (PICTURES) await pictures(page, `${name}.${size.width}`, language);
     }
-    if (logged.length) faults[`${path}: console`] = [...logged];
-    if (process.env.GALLERY_PICTURES) await pictures(page, path);
+    const unexpected = logged.filter((each) => !/healthz|503/.test(each)); // the server of the offline page
+    if (unexpected.length) faults[`${name}: console`] = unexpected;
   }
   await page.close();
   return faults;
 }
 
 /** Returns the parts of a list, so that each has a test of its own. */
-function parts(list: readonly string[]): string[][] {
-  const count = Math.ceil(list.length / TOGETHER);
-  return Array.from({ length: count }, (_, at) => list.slice(at * TOGETHER, (at + 1) * TOGETHER));
+function parts(list: readonly View[], together = TOGETHER): { first: string; views: View[] }[] {
+  return Array.from({ length: Math.ceil(list.length / together) }, (_, at) => {
+    const views = list.slice(at * together, (at + 1) * together);
+    return { first: views[0]?.name ?? "", views };
+  });
 }
 
 /** Takes pictures for a person to look at, into the folder GALLERY_PICTURES. */
-async function pictures(page: Awaited<ReturnType<Browser["newPage"]>>, path: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
+async function pictures(page: Page, name: string, language: Language): Promise<void> {
+  for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
-    for (const size of SIZES) {
-      await page.setViewportSize(size);
-      const name = `${path.replace(/\W+/g, "-")}-${colorScheme}-${size.width}.png`;
-      await page.screenshot({ path: `${process.env.GALLERY_PICTURES}/${name}` });
-    }
+    await page.screenshot({ path: `${PICTURES}/${name}.${colorScheme}.${language}.png` });
   }
   await page.emulateMedia({ colorScheme: "light" });
 }
 
+const nameOf = (path: string) =>
+  path
+    .replace(/^\/c\//, "")
+    .replace(/\W+/g, "-")
+    .replace(/^-|-$/g, "") || "start";
+
+const TALKS: View[] = STATES.map(({ id }) => ({
+  name: id,
+  path: `/c/${id}`,
+  isReady: ".row, .empty, .timeline .end",
+  sizes: [DESK, PHONE, withoutAxe(WIDE)],
+}));
+const OTHERS: View[] = Object.keys(PAGES).map((path) => ({
+  name: nameOf(path),
+  path,
+  isReady: "main h1, main h2, .entry-page h1, main .skeleton",
+}));
+const OPEN: View[] = OPENED.map(({ name, path, isNarrow }) => ({
+  name: `open-${name}`,
+  path: `${path}?open=${name}`,
+  isReady: "html[data-open]",
+  sizes: isNarrow ? [PHONE] : SIZES,
+  again: true,
+}));
+
 describe("the gallery", () => {
-  const talks = parts(STATES.map(({ id }) => `/c/${id}`));
-  base.each(talks)("shows conversations without faults, from %s", async (...paths) => {
-    expect(await faultsOf(paths, ".row, .empty, .timeline .end")).toEqual({});
+  base.each(parts(TALKS))("shows conversations without faults, from $first", async ({ views }) => {
+    expect(await faultsOf(views)).toEqual({});
+  });
+
+  // Words differ in their length, and need the same space in each size: the phone has the least.
+  const phone = TALKS.map((each) => ({ ...each, sizes: (PICTURES ? SIZES : [PHONE]).map(withoutAxe) }));
+  base.each(parts(phone, 2 * TOGETHER))(
+    "shows conversations in Chinese on a phone, from $first",
+    async ({ views }) => {
+      expect(await faultsOf(views, "zh")).toEqual({});
+    },
+  );
+
+  for (const language of ["en", "zh"] as const) {
+    base(`shows each other page without faults, in ${language}`, async () => {
+      expect(await faultsOf(OTHERS, language)).toEqual({});
+    });
+
+    base.each(parts(OPEN))(
+      `opens dialogs, menus and bars without faults, in ${language}, from $first`,
+      async ({ views }) => {
+        expect(await faultsOf(views, language)).toEqual({});
+      },
+    );
+  }
+
+  base("has lines of prose that are easy to read, in the middle of its column", async () => {
+    const page = await browser.newPage({ reducedMotion: "reduce", locale: "en-GB" });
+    for (const { width, height } of SIZES) {
+      await page.setViewportSize({ width, height });
+      await page.goto(`${url}/c/message-prose`);
+      await page.locator(".row.text p").first().waitFor();
+      const { most, off } = await page.evaluate(() => {
+        const [text] = document.querySelectorAll(".row.text p");
+        const lines = text?.getClientRects.length ? document.createRange() : undefined;
+        lines?.selectNodeContents(text as Node);
+        const count = new Set([...(lines?.getClientRects() ?? [])].map((each) => Math.round(each.top))).size;
+        const middle = (each: Element | null) => {
+          const at = each?.getBoundingClientRect();
+          return at ? at.left + at.width / 2 : Number.NaN;
+        };
+        return {
+          most: (text?.textContent?.length ?? 0) / count,
+          off: [".place", ".composer"].map((each) =>
+            Math.abs(middle(document.querySelector(each)) - middle(document.querySelector("#main"))),
+          ),
+        };
+      });
+      expect(most, `characters in a line at ${width}`).toBeLessThanOrEqual(96);
+      expect(most, `characters in a line at ${width}`).toBeGreaterThan(width < 600 ? 30 : 65);
+      for (const each of off) expect(each, `pixels off the middle at ${width}`).toBeLessThanOrEqual(8);
+    }
+    await page.close();
   });
 
   base("does not draw a diagram that grows", async () => {
@@ -95,13 +192,14 @@ describe("the gallery", () => {
     await page.close();
   });
 
-  base("shows each other page without faults", async () => {
-    expect(await faultsOf(Object.keys(PAGES), "h1, h2")).toEqual({});
-  });
-
   const ids = STATES.filter((each) => each.ending === undefined).map(({ id }) => `?state=${id}`);
-  const components = parts(["", "?state=inbox", ...ids].map((query) => `/components.html${query}`));
-  base.each(components)("shows components without faults, from %s", async (...paths) => {
-    expect(await faultsOf(paths, "h1")).toEqual({});
+  const components = ["", "?state=inbox", ...ids].map((query) => ({
+    name: `components-${query.split("=")[1] ?? "list"}`,
+    path: `/components.html${query}`,
+    isReady: "h1",
+    sizes: [{ ...DESK, themes: ["light"] }, PHONE] satisfies Size[],
+  }));
+  base.each(parts(components))("shows components without faults, from $first", async ({ views }) => {
+    expect(await faultsOf(views)).toEqual({});
   });
 });

@@ -37,7 +37,7 @@ test("an agent and a person have marks beside their messages, which are neither 
 
 test("while the agent works and nothing grows there is a sign, announced once", async ({ alone, expect }) => {
   const { page } = alone;
-  await alone.quick("hello", 1.5);
+  await alone.quick("hello", 60); // nothing grows while the test looks
   await page.locator(".working").waitFor();
   expect(await page.locator(".announcer").innerText()).toBe("Working");
   expect(await page.locator(".working").getAttribute("aria-hidden")).toBe("true");

@@ -2,7 +2,7 @@
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
 import { joinTexts, useComposer, useTurnwire } from "@turnwire/client/react";
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
@@ -24,6 +24,8 @@ interface Props {
   id: string;
   status: Status | undefined;
   capabilities: Capabilities | undefined;
+  /** What is chosen for the next turns, next to the button for files. */
+  choices: ReactNode;
   /** Earlier messages of the person, the newest last. */
   history: () => string[];
   /** Sends a message, perhaps into the running turn. Rejects if it is refused; the text is restored by then. */
@@ -38,6 +40,7 @@ export function Composer({
   id,
   status,
   capabilities,
+  choices,
   history,
   send,
   stop,
@@ -121,8 +124,9 @@ export function Composer({
         onKeyDown={pressed}
         onPaste={(event) => pasteFiles(event, files)}
       />
+      <AttachButton take={files.take} />
+      {choices}
       <div className="buttons">
-        <AttachButton take={files.take} />
         {isRunning && (
           <button
             type="button"

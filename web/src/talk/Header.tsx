@@ -1,10 +1,10 @@
-// The header of a conversation: its title, its state and its cost.
+// The header of a conversation: its title, its state, and its buttons.
 import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import { MenuButton, MenuSelect } from "../app/Menu";
+import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
@@ -13,11 +13,7 @@ import { useConversations } from "../conversations/conversationList";
 import { Original } from "../conversations/forks";
 import { VisibleText } from "../markdown/VisibleText";
 import { count, money } from "../words/numbers";
-import { AgentChoice } from "./AgentChoice";
-import { useBypassConfirmation } from "./BypassConfirmation";
-import { supportsCommand, supportsControl } from "./capabilities";
 import { openFindBar } from "./FindableTimeline";
-import { modeChoices } from "./permissionModes";
 import { stateText } from "./stateText";
 
 interface Props {
@@ -29,38 +25,21 @@ interface Props {
   /** The displayed title. */
   name: string;
   capabilities: Capabilities | undefined;
-  setAgent: (agent: string) => void;
-  setModel: (model: string | null) => void;
-  setMode: (mode: string) => void;
-  setOption: (option: string, value: string | boolean) => void;
   /** Opens the panel of the agent; absent: the panel is empty. */
   showAgent: (() => void) | undefined;
 }
 
-export function Header({
-  id,
-  view,
-  connection,
-  info,
-  title,
-  name,
-  capabilities,
-  setAgent,
-  setModel,
-  setMode,
-  setOption,
-  showAgent,
-}: Props) {
+export function Header({ id, view, connection, info, title, name, capabilities, showAgent }: Props) {
   const words = useWords();
   const { status, totals } = view;
   const isOnline = useOnline();
   const line = !isOnline ? "offline" : connection === "connected" ? undefined : "unknown";
   const { tone, text } = stateText(status, words, line);
-  const careful = useBypassConfirmation(setMode);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
     (totals?.cache_creation_input_tokens ?? 0);
+  const tokens = words.tokens(count(read), count(totals?.output_tokens ?? 0));
   return (
     <header className="talk-header">
       <button type="button" className="quiet only-narrow" aria-label={words.menu} onClick={openSidebar}>
@@ -81,74 +60,16 @@ export function Header({
             </span>
           )}
           {read > 0 && (
-            <span className="wide" title={words.tokensTitle}>
-              {words.tokens(count(read), count(totals?.output_tokens ?? 0))}
+            <span className="wide" title={`${words.tokensTitle}: ${tokens}`}>
+              {totals?.cost_usd ? money(totals.cost_usd) : tokens}
             </span>
           )}
-          {totals?.cost_usd ? <span>{money(totals.cost_usd)}</span> : null}
         </p>
         {info?.forked_from && (
           <p className="facts">
             <Original info={info} />
           </p>
         )}
-      </div>
-      <div className="chosen">
-        {supportsCommand(capabilities, "session.set_agent") && status && (
-          <AgentChoice
-            current={status.agent ?? capabilities?.agent ?? ""}
-            next={status.next_agent}
-            choose={setAgent}
-          />
-        )}
-        {supportsCommand(capabilities, "session.set_model") && capabilities?.models?.length ? (
-          <MenuSelect
-            label={words.model}
-            all={[
-              // An agent without a model of this name cannot go back to its default.
-              ...(capabilities.models.includes("default") || !status?.model
-                ? [{ value: "", text: words.defaultModel }]
-                : []),
-              ...[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map(
-                (value) => ({ value, text: value }),
-              ),
-            ]}
-            chosen={status?.model ?? ""}
-            choose={(model) => (model || status?.model) && setModel(model || null)}
-          />
-        ) : null}
-        {supportsCommand(capabilities, "session.set_permission_mode") &&
-        capabilities?.permission_modes?.length ? (
-          <MenuSelect
-            label={words.permissionMode}
-            all={modeChoices(
-              [
-                ...(status?.permission_mode ? [status.permission_mode] : [""]),
-                ...capabilities.permission_modes,
-              ],
-              words,
-            )}
-            chosen={status?.permission_mode ?? ""}
-            choose={careful.choose}
-          />
-        ) : null}
-        {supportsControl(capabilities, "set_session_option") &&
-          capabilities?.session_options?.map(({ option, name, values = [] }) => (
-            <MenuSelect
-              key={option}
-              label={name ?? option}
-              all={
-                values.length
-                  ? values.map((each) => ({ value: each.value, text: each.name ?? each.value }))
-                  : [
-                      { value: "true", text: words.switchedOn },
-                      { value: "false", text: words.switchedOff },
-                    ]
-              }
-              chosen={String(status?.session_options?.[option] ?? "")}
-              choose={(value) => setOption(option, values.length ? value : value === "true")}
-            />
-          ))}
       </div>
       {showAgent && (
         <button
@@ -170,7 +91,6 @@ export function Header({
       >
         <Icon name="search" />
       </button>
-      {careful.dialog}
       <MenuButton label={words.more}>
         {(close) => <ConversationMenu id={id} info={info} title={title} isHere close={close} />}
       </MenuButton>

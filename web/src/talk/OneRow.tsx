@@ -356,11 +356,15 @@ function TurnEnding({ row, actions }: EndingProps) {
           <TurnActions row={row} actions={actions} isRetried={isRetried} />
         </span>
         <Time at={row.answer?.message.timestamp} />
-        {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
-        {usage && (
-          <span title={words.tokensTitle}>{words.tokens(count(read), count(usage.output_tokens ?? 0))}</span>
-        )}
-        {end.cost_usd ? <span>{money(end.cost_usd)}</span> : null}
+        <span className="figures">
+          {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
+          {usage && (
+            <span title={words.tokensTitle}>
+              {words.tokens(count(read), count(usage.output_tokens ?? 0))}
+            </span>
+          )}
+          {end.cost_usd ? <span>{money(end.cost_usd)}</span> : null}
+        </span>
       </footer>
     </div>
   );

@@ -35,6 +35,7 @@ import { Plan } from "./Plan";
 import { PrintTitle } from "./PrintTitle";
 import { contentFor } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
+import { TurnChoices } from "./TurnChoices";
 import { useTitle } from "./tabTitle";
 
 /** The open dialog. */
@@ -147,6 +148,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     void showingRefusal(sendStoring(client, id, text));
     composer()?.focus(); // the button is removed
   };
+  /** An agent that is no demonstration costs money: the person reads the message, and sends it. */
+  const suggest = (text: string) => {
+    returnText(id, text);
+    composer()?.focus();
+  };
   const closeOver = () => setOver(undefined);
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
@@ -159,12 +165,6 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         title={title}
         name={name}
         capabilities={capabilities}
-        setAgent={(agent) => void showingRefusal(talk.setAgent(agent))}
-        setModel={(model) => void showingRefusal(talk.setModel(model))}
-        setMode={(mode) => void showingRefusal(talk.setPermissionMode(mode))}
-        setOption={(option, value) =>
-          void showingRefusal(talk.control({ control: "set_session_option", option, value }))
-        }
         showAgent={isPanel ? showAgent : undefined}
       />
       <ConnectionBanner snapshot={talk} />
@@ -172,15 +172,18 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       <PrintTitle title={name} agent={agent} at={info?.created_at} />
       {isNew ? (
         <Empty title={words.newTitle} text={words.newHint(agent ?? "")}>
-          {agent === "demo" && (
-            <div className="ideas" role="group" aria-label={words.ideas}>
-              {words.demoIdeas.map((idea) => (
-                <button key={idea} type="button" className="small" onClick={() => say(idea)}>
-                  {idea}
-                </button>
-              ))}
-            </div>
-          )}
+          <div className="ideas" role="group" aria-label={words.ideas}>
+            {(agent === "demo" ? words.demoIdeas : words.taskIdeas).map((idea) => (
+              <button
+                key={idea}
+                type="button"
+                className="small"
+                onClick={() => (agent === "demo" ? say(idea) : suggest(idea))}
+              >
+                {idea}
+              </button>
+            ))}
+          </div>
           <Hints />
         </Empty>
       ) : (
@@ -216,6 +219,18 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           id={id}
           status={status}
           capabilities={capabilities}
+          choices={
+            <TurnChoices
+              status={status}
+              capabilities={capabilities}
+              setAgent={(agent) => void showingRefusal(talk.setAgent(agent))}
+              setModel={(model) => void showingRefusal(talk.setModel(model))}
+              setMode={(mode) => void showingRefusal(talk.setPermissionMode(mode))}
+              setOption={(option, value) =>
+                void showingRefusal(talk.control({ control: "set_session_option", option, value }))
+              }
+            />
+          }
           history={history}
           send={(content, steer) => {
             setSpoken((times) => times + 1);

@@ -255,6 +255,7 @@ export const en = {
     "Delete the build folder",
     "Write a long answer",
   ],
+  taskIdeas: ["Explain this project", "Find out why a test fails", "What changed last week?"],
   newTitle: "No messages yet",
   newHint: (agent: string) => (agent ? `Write a message to ${agent} below.` : "Write a message below."),
 

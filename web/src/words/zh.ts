@@ -213,6 +213,7 @@ export const zh: Words = {
   begin: "开始",
   ideas: "试一试",
   demoIdeas: ["展示全部", "思考一下，再使用工具", "问我一个问题", "删除 build 文件夹", "写一篇长文"],
+  taskIdeas: ["介绍一下这个项目", "查明一个测试为何失败", "上周改了什么？"],
   newTitle: "还没有消息",
   newHint: (agent) => (agent ? `请在下面给 ${agent} 写消息。` : "请在下面写消息。"),
 
