@@ -37,10 +37,11 @@ export async function violationsEverywhere(page: Page, isFixed = false): Promise
   return found;
 }
 
-/** Returns what axe finds, by default in both themes. DevTools load its script, so the page's policy does not block it. */
+/** Returns what axe finds, by default in both themes, outside of the elements of some CSS selectors. DevTools load its script, so the page's policy does not block it. */
 export async function violations(
   page: Page,
   themes: readonly ("light" | "dark")[] = ["light", "dark"],
+  except: readonly string[] = [],
 ): Promise<string[]> {
   if (!themes.length) return [];
   const session = await page.context().newCDPSession(page);
@@ -53,7 +54,7 @@ export async function violations(
       await Promise.allSettled(document.getAnimations().map((each) => each.finished));
     });
     const { result } = await session.send("Runtime.evaluate", {
-      expression: `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+      expression: `axe.run({ exclude: ${JSON.stringify(except)} }, { resultTypes: ["violations"] }).then(({ violations }) =>
         violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html.slice(0, 160) + " " + (node.failureSummary ?? "").slice(0, 200))))`,
       awaitPromise: true,
       returnByValue: true,

@@ -53,6 +53,8 @@ interface View {
   /** A CSS selector of what the page shows in the end. */
   isReady: string;
   sizes?: readonly Size[];
+  /** Whether axe looks at the list of conversations, too. It is the same in most states, and long. */
+  withList?: boolean;
   again?: boolean;
 }
 
@@ -63,7 +65,7 @@ async function faultsOf(views: readonly View[], language: Language = "en"): Prom
   const logged: string[] = [];
   page.on("pageerror", (error) => logged.push(String(error)));
   page.on("console", (message) => message.type() === "error" && logged.push(message.text()));
-  for (const { name, path, isReady, sizes = SIZES, again = false } of views) {
+  for (const { name, path, isReady, sizes = SIZES, again = false, withList = false } of views) {
     logged.length = 0;
     for (const size of sizes) {
       await page.setViewportSize(size);
@@ -72,7 +74,10 @@ async function faultsOf(views: readonly View[], language: Language = "en"): Prom
         await page.locator(isReady).first().waitFor();
         await page.waitForTimeout(350); // longer than what appears late, such as banners and the buttons of a request
       }
-      const found = [...(await violations(page, size.themes)), ...(await layoutFaults(page, size.width))];
+      const found = [
+        ...(await violations(page, size.themes, withList ? [] : [".sidebar"])),
+        ...(await layoutFaults(page, size.width)),
+      ];
       if (found.length) faults[`${name} at ${size.width}`] = found;
       if (PICTURES) await pictures(page, `${name}.${size.width}`, language);
     }
@@ -115,7 +120,8 @@ const TALKS: View[] = STATES.map(({ id }) => ({
 const OTHERS: View[] = Object.keys(PAGES).map((path) => ({
   name: nameOf(path),
   path,
-  isReady: "main h1, main h2, .entry-page h1, main .skeleton",
+  isReady: "main h1, main h2, .entry-page h1, main .skeleton, main.offline",
+  withList: true,
 }));
 const OPEN: View[] = OPENED.map(({ name, path, isNarrow }) => ({
   name: `open-${name}`,
@@ -123,6 +129,7 @@ const OPEN: View[] = OPENED.map(({ name, path, isNarrow }) => ({
   isReady: "html[data-open]",
   sizes: isNarrow ? [PHONE] : SIZES,
   again: true,
+  withList: path === "/inbox" || isNarrow === true, // what is opened there is in the list
 }));
 
 describe("the gallery", () => {
@@ -144,13 +151,26 @@ describe("the gallery", () => {
       expect(await faultsOf(OTHERS, language)).toEqual({});
     });
 
-    base.each(parts(OPEN))(
+    base.each(parts(OPEN, TOGETHER / 2))(
       `opens dialogs, menus and bars without faults, in ${language}, from $first`,
       async ({ views }) => {
         expect(await faultsOf(views, language)).toEqual({});
       },
     );
   }
+
+  base("offers ideas in an empty conversation, which the person reads before sending", async () => {
+    const page = await browser.newPage({ locale: "en-GB" });
+    await page.goto(`${url}/c/empty-no-message-yet`);
+    const ideas = page.getByRole("group", { name: "Try" }).getByRole("button");
+    const first = (await ideas.first().innerText()).trim();
+    await ideas.first().click();
+    const field = page.getByLabel("Message", { exact: true });
+    await expect.poll(() => field.inputValue()).toBe(first);
+    await expect.poll(() => field.evaluate((each) => each === document.activeElement)).toBe(true);
+    expect(await page.locator(".row").count()).toBe(0);
+    await page.close();
+  });
 
   base("has lines of prose that are easy to read, in the middle of its column", async () => {
     const page = await browser.newPage({ reducedMotion: "reduce", locale: "en-GB" });

@@ -17,12 +17,22 @@ interface Props {
 /** Pixels between a menu and the edges of the window. */
 const EDGE = 8;
 
-/** Returns the place of a menu next to its button, inside of the window, whatever scrolls around it. */
-function placeOf(button: DOMRect, menu: DOMRect): { top: number; left: number; height: number } {
+/**
+ * Returns the place of a menu next to its button, inside of the window, whatever scrolls around it.
+ * `isChoice`: it begins where its button begins, otherwise it ends where the button ends.
+ */
+function placeOf(
+  button: DOMRect,
+  menu: DOMRect,
+  isChoice: boolean,
+): { top: number; left: number; height: number } {
   const below = button.bottom + 4;
   const isAbove = below + menu.height > innerHeight - EDGE && button.top > innerHeight - button.bottom;
   const top = isAbove ? Math.max(EDGE, button.top - 4 - menu.height) : below;
-  const left = Math.min(Math.max(EDGE, button.right - menu.width), innerWidth - EDGE - menu.width);
+  const left = Math.min(
+    Math.max(EDGE, isChoice ? button.left : button.right - menu.width),
+    innerWidth - EDGE - menu.width,
+  );
   return { top, left, height: (isAbove ? button.top - 4 : innerHeight - EDGE) - top };
 }
 
@@ -40,6 +50,7 @@ export function MenuButton({
   const menu = useRef<HTMLDivElement>(null);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const isChoice = value !== undefined;
   const close = () => {
     setOpen(false);
     button.current?.focus();
@@ -49,11 +60,12 @@ export function MenuButton({
     const { top, left, height } = placeOf(
       button.current.getBoundingClientRect(),
       menu.current.getBoundingClientRect(),
+      isChoice,
     );
     Object.assign(menu.current.style, { top: `${top}px`, left: `${left}px`, maxHeight: `${height}px` });
     const items = [...menu.current.querySelectorAll<HTMLElement>("[role^=menuitem]")];
     (items.find((each) => each.ariaChecked === "true") ?? items[0])?.focus();
-  }, [isOpen]);
+  }, [isOpen, isChoice]);
   useEffect(() => {
     if (!isOpen) return;
     const away = (event: PointerEvent) => {
