@@ -47,12 +47,14 @@ export function TurnChoices({ status, capabilities, setAgent, setModel, setMode,
         />
       )}
       {supportsCommand(capabilities, "session.set_permission_mode") && modes.length > 0 && (
-        <MenuSelect
-          label={words.permissionMode}
-          all={modeChoices([status?.permission_mode ?? "", ...modes], words)}
-          chosen={status?.permission_mode ?? ""}
-          choose={careful.choose}
-        />
+        <div className="mode-choice">
+          <MenuSelect
+            label={words.permissionMode}
+            all={modeChoices([status?.permission_mode ?? "", ...modes], words)}
+            chosen={status?.permission_mode ?? ""}
+            choose={careful.choose}
+          />
+        </div>
       )}
       {supportsControl(capabilities, "set_session_option") &&
         capabilities?.session_options?.map(({ option, name, values = [] }) => (
