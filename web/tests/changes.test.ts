@@ -62,12 +62,9 @@ test("an edit shows the real line numbers of the file, its colours, and both sid
 
   await page.setViewportSize({ width: 1440, height: 860 });
   const [before, after] = [shown.locator("pre").first(), shown.locator("pre").nth(1)];
-  await expect.poll(readIn(after)).toEqual([
-    "12| value_12 = 12",
-    "13|+def greet():",
-    '14|+    return "hello"',
-    "15| value_14 = 14",
-  ]);
+  await expect
+    .poll(readIn(after))
+    .toEqual(["12| value_12 = 12", "13|+def greet():", '14|+    return "hello"', "15| value_14 = 14"]);
   expect((await readIn(before)()).map((line) => line.trim())).toEqual([
     "12| value_12 = 12",
     "13|-value_13 = 13",
@@ -95,7 +92,10 @@ test("the card of an edit has the colours and numbers of the request, and says t
   const { shown } = await ask(page, { ...EDIT, old_string: "is not in the file" });
   await shown.getByText("its place in the file is not known").waitFor();
   await expect.poll(readIn(shown.locator("pre").first())).toContain("1|-is not in the file");
-  await page.locator(".request").getByRole("button", { name: /^Allow/ }).click();
+  await page
+    .locator(".request")
+    .getByRole("button", { name: /^Allow/ })
+    .click();
   await state(page, "Ready");
   const card = page.locator(".card.change .comparison");
   await card.getByText("its place in the file is not known").waitFor();

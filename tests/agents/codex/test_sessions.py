@@ -104,7 +104,9 @@ async def test_a_review_is_of_a_commit_or_of_the_changes_since_a_branch(tmp_path
     async with stage(tmp_path, review, review) as it:
         sha = commit(it.work)
         assert not (await it.says("/review --base main")).is_error
-        assert f"merge-base" in str(it.api.requests[-1].messages) or sha in str(it.api.requests[-1].messages)
+        assert "merge-base" in str(it.api.requests[-1].messages) or sha in str(
+            it.api.requests[-1].messages
+        )
         assert not (await it.says(f"/review --commit {sha}")).is_error
         assert sha in str(it.api.requests[-1].messages)
 
