@@ -149,7 +149,7 @@ schema: .venv/base.stamp ## write the JSON Schema files, and the types of the Ty
 	@$(BIN)/turnwire schema --out schema
 	@$(call with-node,types of the TypeScript client,npm run --silent generate)
 
-docs: .venv/base.stamp ## write the generated parts of the documentation
+docs: .venv/test.stamp ## write the generated parts of the documentation
 	@$(BIN)/python -m tools.docs
 
 # Strict: a link that leads nowhere, or a page that the navigation does not list, is an error.
