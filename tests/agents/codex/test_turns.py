@@ -78,7 +78,7 @@ async def test_the_output_of_a_command_comes_while_it_runs(tmp_path: Path) -> No
 
 
 async def test_a_text_that_breaks_off_is_sent_again_and_said_once(tmp_path: Path) -> None:
-    cut = Say([Text("Hello wo", cuts=2), Text("never")], breaks_off=True)
+    cut = Say([Text("Hello wo", cuts=2), Text("never")], cut_after=5)
     async with stage(tmp_path, cut, "Hello world.") as it:
         end = await it.says("hi")
         assert not end.is_error
