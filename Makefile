@@ -69,6 +69,7 @@ test-all: test ## run everything: also kills, crash points, the real Claude Code
 	@$(MAKE) --no-print-directory test-web
 
 PYTEST = $(IN_MEMORY) $(BIN)/python -m tools.pytest_ci -n auto --dist worksteal
+VITEST = cd "$(CURDIR)" && $(IN_MEMORY) $(BIN)/python -m tools.vitest_ci
 test-quick: .venv/test.stamp
 	@$(PYTEST) -m 'not volume' --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*,src/turnwire/turn_streams/*'
@@ -80,14 +81,14 @@ test-server-postgres: .venv/test.stamp
 	@$(PYTEST) --store postgres -m 'not volume' tests/server tests/client
 
 test-page-canary: .venv/test.stamp
-	@$(call with-node,tests of the page,$(IN_MEMORY) npm test -- tests/answers.test.ts -t "an answer is streamed",web)
+	@$(call with-node,tests of the page,$(VITEST) web tests/answers.test.ts -t "an answer is streamed",web)
 
 test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
-	@$(call with-node,tests of the TypeScript client,$(IN_MEMORY) npm test)
+	@$(call with-node,tests of the TypeScript client,$(VITEST) $(TYPESCRIPT))
 
 # Needs Chromium besides: CHROMIUM=/path says where it is.
 test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
-	@$(call with-node,tests of the page,$(IN_MEMORY) npm test,web)
+	@$(call with-node,tests of the page,$(VITEST) web,web)
 
 check: .venv/check.stamp check-typescript check-web ## check format, lint, spelling, types and import direction
 	@$(BIN)/ruff format --check .

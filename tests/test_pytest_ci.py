@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import pytest_ci
+from tools import pytest_ci, rare_failures
 
 RARE = """
 from pathlib import Path
@@ -24,7 +24,7 @@ BROKEN = "def test_a_fault():\n    assert False\n"
 def rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pytest_ci, "TRIES", 2)
+    monkeypatch.setattr(rare_failures, "TRIES", 2)
     return tmp_path / "rare.txt"
 
 
@@ -42,7 +42,7 @@ def test_a_test_that_fails_again_stops_ci(rare: Path) -> None:
 
 
 def test_many_that_fail_at_once_are_no_accident(rare: Path) -> None:
-    for number in range(pytest_ci.MOST + 1):
+    for number in range(rare_failures.MOST + 1):
         (rare.parent / str(number)).mkdir()
         (rare.parent / str(number) / f"test_rare_{number}.py").write_text(RARE)
     assert pytest_ci.run(["-q"], str(rare)) == 1
