@@ -23,6 +23,7 @@ ALLOWED = {
     "itertools",
     "msgspec",
     "re",
+    "shlex",
     "turnwire",
     "types",
     "typing",

@@ -220,7 +220,7 @@ def test_each_fault_of_a_bad_agent_is_named(agent: StrangeAgent, problem: str) -
     ("lack", "problem"),
     [
         ("blind", "a picture is accepted: the turn failed: overwhelmed"),
-        ("stubborn", "a listed choice is accepted: its capabilities list 'careful', but it was"),
+        ("stubborn", "a listed choice is accepted: it lists 'careful', but it was refused"),
         ("lonely", "a fork answers: the turn failed: overwhelmed"),
         ("closed", "a turn has ended, and take_pieces() returned nothing about it"),
         ("repeating", "take_pieces() returns pieces again that were taken before"),

@@ -28,6 +28,7 @@ from turnwire.core.content import LoadedFile, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.offers import SessionOption, offers_of
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 ROOT = Path(__file__).parent.parent.parent
@@ -60,13 +61,16 @@ def test_an_agent_in_a_process_of_its_own_says_the_same() -> None:
 
 def test_notices_that_the_rules_need_pass_unchanged() -> None:
     who = ("agent", "s-1", None, None)
+    offers = offers_of(["m"], ["plan"], [SessionOption("brave")])
     asked = ToolUseBlock("q1", "poll", "POLL", {}, "in_progress", asks=True)
     said: list[NormalizedStreamEvent] = [
         ev.TurnStarted(*who, by_itself=True),
         ev.AssistantMessage(*who, "m1", 0, [asked]),
         ev.QuestionAsked(*who, "r1", "q1", "poll", [], asks=True),
         ev.SystemEvent(*who, "news", Raw(b'{"a":1}'), True),
+        ev.ModelChanged(*who, "news", model="m"),
         ev.PermissionModeChanged(*who, "news", permission_mode="plan"),
+        ev.SessionOffered(*who, "news", offers=offers, model="m", options={"brave": True}),
         ev.ChoiceRefused(
             *who, "news", wanted=ev.Choice("m"), stays=ev.Choice(max_thinking_tokens=None)
         ),

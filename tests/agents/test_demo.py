@@ -328,9 +328,9 @@ def test_the_word_everything_plays_all_scenes() -> None:
     ear = with_demo(run)
     kinds = set(ear.kinds)
     every = {tag for tag in _tags() if tag not in ("turn_failed", "message_discarded")}
-    claudes = {"agent_idle", "answer_delivered", "choice_refused", "hook_ran"}
-    claudes |= {"permission_mode_changed", "title_proposed"}
-    assert every - kinds == {"request_withdrawn", "unknown_event", *claudes}
+    others = {"agent_idle", "answer_delivered", "choice_refused", "hook_ran", "model_changed"}
+    others |= {"permission_mode_changed", "session_offered", "title_proposed"}
+    assert every - kinds == {"request_withdrawn", "unknown_event", *others}
 
 
 def _tags() -> set[str]:

@@ -105,6 +105,7 @@ def test_these_are_all_the_normalized_events_and_their_tags() -> None:
         "request_withdrawn",
         "result_summary",
         "session_init",
+        "session_offered",
         "system_event",
         "task_changed",
         "task_ended",

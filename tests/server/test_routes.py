@@ -243,6 +243,8 @@ def test_no_response_can_run_in_a_browser(tmp_path: Path, path: str) -> None:
 
 
 OF_A_CONVERSATION = [(path, method) for path, method, _ in API if "{id}" in path]
+# The other parts of their paths.
+PARTS = {"sequence": "1", "share_id": "none", "rule_id": "none", "request_id": "none"}
 
 
 @pytest.mark.parametrize(("path", "method"), OF_A_CONVERSATION)
@@ -253,9 +255,7 @@ def test_every_address_of_a_conversation_is_closed_to_other_users(
         name = await server.begin(user="ann")
         async with server.http(await server.token_of("bob")) as bobs:
             body = {"title": "mine"} if method == "PATCH" else None
-            answer = await bobs.request(
-                method, path.format(id=name, sequence=1, share_id="none", rule_id="none"), json=body
-            )
+            answer = await bobs.request(method, path.format(id=name, **PARTS), json=body)
             assert answer.status_code == 404
             assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
         shown = (await http.get(f"/api/conversations/{name}")).json()

@@ -31,7 +31,7 @@ async def chosen(it: ScriptedStage) -> dict[str, Any]:
     return said
 
 
-async def test_what_the_session_offers_can_be_chosen_before_the_first_message(
+async def test_an_offer_of_the_session_can_be_chosen_before_the_first_message(
     tmp_path: Path,
 ) -> None:
     async with stage(tmp_path) as it:
@@ -48,7 +48,7 @@ async def test_what_the_session_offers_can_be_chosen_before_the_first_message(
         assert (await it.talk.status()).model == "large"
 
 
-async def test_what_was_chosen_stays_after_a_restart(tmp_path: Path) -> None:
+async def test_a_choice_stays_after_a_restart(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         await it.says("hello")
         await it.talk.set_model("large")
@@ -72,7 +72,7 @@ async def test_what_was_chosen_stays_after_a_restart(tmp_path: Path) -> None:
         assert status.session_options == {"effort": "high", "web": False}
 
 
-async def test_what_the_session_does_not_offer_is_refused_with_what_it_does(
+async def test_a_choice_that_the_session_does_not_offer_is_refused_with_its_offers(
     tmp_path: Path,
 ) -> None:
     async with stage(tmp_path) as it:

@@ -30,7 +30,7 @@ from turnwire.agents.claude.process.transport import GuardedTransport
 from turnwire.agents.claude.session import ClaudeSession
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
-from turnwire.core.conversation.rules import says_what_it_allows
+from turnwire.core.conversation.rules import all_for_session, says_what_it_allows
 from turnwire.core.conversation.state import Options, Reply
 from turnwire.core.view import BlockView, TextView, View
 from turnwire.dialects.v2 import frames as f
@@ -210,7 +210,8 @@ def canonical(frames: list[Frame]) -> list[str]:
             without.pop("request_id")
         given = frame.get("response", {}).get("response") or {}
         if isinstance(given, dict) and "updatedPermissions" in given:
-            rules = [each for each in given["updatedPermissions"] if not says_what_it_allows(each)]
+            narrowed = all_for_session(given["updatedPermissions"])
+            rules = [each for each in narrowed if not says_what_it_allows(each)]
             given = {**given, "updatedPermissions": rules}
             without["response"] = {**frame["response"], "response": given}
         said = json.dumps(without, sort_keys=True)
@@ -337,10 +338,15 @@ class Person(Host):
                 reply.decision,
                 reason=reply.reason,
                 updated_input=reply.updated_input,
-                remember=reply.remember,
+                remember=await self._offered(request_id) if reply.remember else [],
             )
         else:
             await self.talk.answer(request_id, reply.answer)
+
+    async def _offered(self, request_id: str) -> list[Any]:
+        """Returns the rules that the engine offers: narrower than those of the program."""
+        open_requests = (await self.talk.status()).requests
+        return next(each.suggestions for each in open_requests if each.request_id == request_id)
 
     async def _until_asked(self, name: str) -> str:
         """Returns the engine's id of a request; it may contain the number of the process."""

@@ -132,7 +132,7 @@ async def native(place: Path, *replies: Answer) -> AsyncIterator[Native]:
         yield Native(place, api)
 
 
-async def test_every_thread_is_imported_whoever_began_it_with_whatever_provider_archived_or_not(
+async def test_threads_of_every_client_and_provider_are_imported_also_archived_ones(
     tmp_path: Path,
 ) -> None:
     async with native(tmp_path, "One.", "Two.", "Three.") as codex:

@@ -256,7 +256,7 @@ def test_codex_says_for_how_long_an_mcp_tool_may_be_allowed(persist: str | None)
     assert "description" not in wanted.input
 
 
-def test_what_an_mcp_server_adds_to_its_question_is_shown() -> None:
+def test_an_addition_of_an_mcp_server_to_its_question_is_shown() -> None:
     more = {"message": "Sure?", "_meta": {"icon": "bell"}}
     _, (_, question) = ask(ELICITATION, serverName="demo", **more)
     assert question.input["meta"] == {"icon": "bell"}
