@@ -121,6 +121,7 @@ class ClaudeAgent:
         owner_options=FOR_OWNER,
         narrowing_options=NARROWING,
         forks=True,
+        steers=True,
         keeps_budget=True,
         controls=[*CONTROLS],
         reasons=True,
@@ -340,6 +341,7 @@ class ClaudeAgent:
     ) -> ClaudeSession:
         from turnwire.agents.claude.process.session_opening import Opening
         from turnwire.agents.claude.session import ClaudeSession
+        from turnwire.agents.claude.sessions.history import config_dir
 
         chosen = chosen_in(start)
         self._registry.check_bounds(chosen, start.roots)
@@ -349,6 +351,7 @@ class ClaudeAgent:
         mirror = await self._mirror(start, fork, stored)
         opening = Opening(
             start=structs.replace(start, pieces=[]),
+            config=config_dir(self._environment()),
             hold=self._hold,
             deferred=deferred,
             mirror=mirror,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeGuard
@@ -21,15 +22,18 @@ from turnwire.agents.claude.process.session_opening import Opening
 from turnwire.agents.claude.process.transport import Recorder
 from turnwire.agents.claude.questions.control_requests import ControlRequests
 from turnwire.agents.claude.questions.question_delivery import QuestionDelivery
+from turnwire.agents.claude.questions.question_tools import defer
+from turnwire.agents.claude.sessions.history import has_message
 from turnwire.agents.claude.turn.ordered_output import OrderedOutput
 from turnwire.agents.claude.turn.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.turn.steering import Steering
 from turnwire.agents.claude.turn.titles import find_title
 from turnwire.agents.claude.turn.turn_tracker import TurnTracker
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
-from turnwire.core.content import Content
+from turnwire.core.content import Content, TextContent
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
@@ -44,6 +48,8 @@ __all__ = ["ClaudeSession"]
 
 _MOST = 2048  # events in the output buffer; above this the program's output is paused
 _LEAVE = 2.0  # seconds that an idle program has to exit by itself
+_BEGIN = 30.0  # seconds that a message for a turn waits until the turn has begun
+_GO_ON = TextContent("Go on.")  # for a turn whose message Claude has already
 
 
 class ClaudeSession(LocalSession):
@@ -64,6 +70,7 @@ class ClaudeSession(LocalSession):
             refused=self._tell_refused,
         )
         self._turn = TurnTracker()
+        self._steering = Steering(self._adapter.whose)
         self._output = OrderedOutput(self._turn, self._process.below, self._hand_over, self._start)
         self._requests = ControlRequests(
             opening.bounds.modes, answer=self._process.answer, tell=self._tell_answer
@@ -114,7 +121,10 @@ class ClaudeSession(LocalSession):
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         """Runs as the PreToolUse hook of a tool that asks a person."""
-        return await self._delivery.ask(asked, tool_use_id, context)
+        output = await self._delivery.ask(asked, tool_use_id, context)
+        if output == defer():
+            await self._take_back()  # else Claude would begin a turn with it after the deferral
+        return output
 
     async def begin(
         self,
@@ -161,11 +171,11 @@ class ClaudeSession(LocalSession):
     # --- input from people --------------------------------------------------------------------
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
-        """Begins a turn with a message."""
+        """Begins a turn with a message. Without content Claude goes on with what it knows already."""
         self._check_open()
         name = prompt_uuid(turn_uuid)
         try:
-            line = prompt_line(content, name)
+            line = prompt_line(content or [_GO_ON], name)
         except NotShown as problem:
             session_id = self._adapter.session_id
             self._say(*self._turn.failed("image_error", str(problem), session_id))
@@ -178,6 +188,45 @@ class ClaudeSession(LocalSession):
             self._start(self._prompt_later(line))
         else:
             self._process.write(line)
+
+    async def steer(self, content: list[Content], *, message_id: str) -> bool:
+        """Hands a message to the running turn. Claude takes it at a tool call, or after its text."""
+        self._check_open()
+        if self._turn.prompt is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_BEGIN):
+                    await self._turn.begun.wait()
+            self._check_open()
+        # At a question the turn may end at any moment, and Claude would begin another one with it.
+        is_free = self._turn.runs and self._delivery.question.state == "idle"
+        if not (is_free and self._steering.is_reported):
+            return False
+        name = prompt_uuid(message_id)
+        try:
+            line = prompt_line(content, name)
+        except NotShown:
+            return False
+        match content:
+            case [TextContent(text=text)] if text.startswith("/"):  # begins a turn of its own
+                return False
+        self._steering.add(name, message_id, content)
+        self._process.write(line)
+        return True
+
+    async def has_taken(self, message_id: str) -> bool:
+        """Returns whether Claude's own record of the session has a message."""
+        session_id, config = self.native_session_id, self._opening.config
+        if session_id is None:
+            return False
+        return await asyncio.to_thread(has_message, config, session_id, prompt_uuid(message_id))
+
+    async def _take_back(self) -> None:
+        """Takes back the messages that Claude has not taken into the turn yet."""
+        for name in self._steering.waiting:
+            with suppress(Refused):  # it was taken in the meantime
+                await self._process.request(
+                    {"subtype": "cancel_async_message", "message_uuid": name}
+                )
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Delivers people's answers and decisions to the program."""
@@ -227,7 +276,7 @@ class ClaudeSession(LocalSession):
 
     async def _stop(self) -> None:
         self._adapter.interrupt_requested()
-        await self._process.interrupt()
+        await self._process.interrupt(drop_queued=bool(self._steering.waiting))
 
     async def _prompt_later(self, line: bytes) -> None:
         """Sends a prompt after the deferred question, which gets no answer, has been withdrawn."""
@@ -300,6 +349,8 @@ class ClaudeSession(LocalSession):
             events = self._go_on(events)
         if is_muted:
             return []
+        taken = self._steering.hear(line.message)
+        events = [*(taken if self._turn.runs else ()), *self._steering.follow(events)]
         told = [each for event in events for each in self._delivery.second.follow(event)]
         return [self._turn.follow(event) for event in told]
 

@@ -131,10 +131,13 @@ class ClaudeProcess:
                 raise Refused("AGENT_UNAVAILABLE", said) from error
             raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
 
-    async def interrupt(self) -> None:
-        """Interrupts the running turn."""
+    async def interrupt(self, *, drop_queued: bool = False) -> None:
+        """Interrupts the running turn. `drop_queued`: messages that it has not taken are dropped."""
         try:
-            await self._client.interrupt()
+            if drop_queued:
+                await self.request({"subtype": "interrupt", "cancel_queued": True})
+            else:
+                await self._client.interrupt()
         except Exception as error:  # the SDK raises plain Exception
             _log.debug("Claude did not accept the interrupt: %s", error)
 

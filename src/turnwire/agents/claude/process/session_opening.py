@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     """The engine's parameters for a session, limited by the agent's own settings."""
 
     start: SessionStart
+    config: Path  # the directory of Claude Code's own records
     hold: float  # seconds that a question is kept in the process before it is deferred
     deferred: Deferred | None  # the question that an earlier process deferred
     names_itself: bool  # Claude makes the title from the first message

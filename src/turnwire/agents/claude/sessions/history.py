@@ -23,6 +23,7 @@ __all__ = [
     "config_dir",
     "find_session",
     "find_sessions",
+    "has_message",
     "read_session",
 ]
 
@@ -99,6 +100,32 @@ def find_session(config: Path, session_id: str) -> SessionFile | None:
         else next(config.glob(f"projects/*/{escape(session_id)}.jsonl"), None)
     )
     return None if found is None else SessionFile(session_id, found, found.stat().st_size)
+
+
+def has_message(config: Path, session_id: str, name: str) -> bool:
+    """Returns whether a session has a person's message with this uuid, so that Claude knows it."""
+    file = find_session(config, session_id)
+    if file is None:
+        return False
+    named = name.encode()
+    try:
+        with file.path.open("rb") as lines:
+            return any(named in line and _is_message(line, name) for line in lines)
+    except OSError:
+        return False
+
+
+def _is_message(line: bytes, name: str) -> bool:
+    try:
+        match msgspec.json.decode(line):
+            case {"type": "user", "uuid": uuid}:
+                return bool(uuid == name)
+            case {"attachment": {"type": "queued_command", "source_uuid": uuid}}:
+                return bool(uuid == name)  # taken into a running turn
+            case _:
+                return False
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 def agents_of(folder: Path, session_id: str) -> list[Path]:

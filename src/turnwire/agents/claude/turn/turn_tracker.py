@@ -20,6 +20,7 @@ class TurnTracker:
     def __init__(self) -> None:
         self.runs = False
         self.idle = asyncio.Event()  # set when a turn has ended
+        self.begun = asyncio.Event()  # set while a turn runs
         self.calls: set[str] = set()  # Claude's own tool calls without a result
         # Tool calls of sub-agents without a result: the parent call and the agent id.
         self.voices: dict[str, tuple[str, str | None]] = {}
@@ -75,6 +76,7 @@ class TurnTracker:
             case ev.TurnStarted():
                 self.runs = True
                 self.idle.clear()
+                self.begun.set()
             case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
                 self.calls.add(call.id)
             case ev.AssistantMessage(
@@ -103,6 +105,7 @@ class TurnTracker:
         self.runs = self.is_hopeless = False
         self._cause = self._status = None
         self.calls.clear()
+        self.begun.clear()
         self.idle.set()
 
 
