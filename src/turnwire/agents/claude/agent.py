@@ -43,7 +43,6 @@ from turnwire.agents.claude.process.sdk_compat import (
     rejects_mirror,
 )
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
-from turnwire.core.controls import CONTROLS
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import (
     AgentCapabilities,
@@ -68,6 +67,10 @@ if TYPE_CHECKING:
 __all__ = ["ClaudeAgent"]
 
 _log = logging.getLogger("turnwire.claude")
+_CONTROLS = [
+    *("mcp_status", "mcp_reconnect", "mcp_toggle", "stop_task", "context_usage", "models"),
+    "commands",
+]
 _NO_MIRROR = (
     "This Claude Code does not repeat what it writes into its own files. So its sessions can only be"
     " continued on the machine that they were begun on."
@@ -123,7 +126,7 @@ class ClaudeAgent:
         forks=True,
         steers=True,
         keeps_budget=True,
-        controls=[*CONTROLS],
+        controls=_CONTROLS,
         reasons=True,
         delegates=True,
         edits_calls=True,
