@@ -49,12 +49,12 @@ UNCLAIMED = [
 
 def test_the_demo_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: DemoAgent(delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (17, UNCLAIMED, [])
+    assert (len(report.kept), report.skipped, report.notes) == (18, UNCLAIMED, [])
 
 
 def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: ChildAgent("demo", delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (17, UNCLAIMED, [])
+    assert (len(report.kept), report.skipped, report.notes) == (18, UNCLAIMED, [])
 
 
 def test_the_replay_agent_passes_the_checks_that_a_recording_allows() -> None:
@@ -157,7 +157,7 @@ def checked(agent: StrangeAgent, prompts: Prompts | None = None) -> AgentReport:
 
 def test_a_plain_agent_passes() -> None:
     report = checked(StrangeAgent())
-    assert len(report.skipped) == 13
+    assert len(report.skipped) == 14
 
 
 def test_an_agent_whose_tool_that_asks_has_a_name_of_its_own_passes() -> None:
@@ -225,18 +225,22 @@ def test_each_fault_of_a_bad_agent_is_named(agent: StrangeAgent, problem: str) -
         ("closed", "a turn has ended, and take_pieces() returned nothing about it"),
         ("repeating", "take_pieces() returns pieces again that were taken before"),
         ("confused", "pieces of another session: another"),
+        ("greedy", "steer() returned True without a turn: the message would be lost"),
+        ("stammering", "a message was taken that was not accepted, or twice: ['late', 'late']"),
+        ("slow", "a message was taken when its turn had ended"),
     ],
 )
 def test_an_ability_that_is_claimed_and_missing_is_named(lack: Lack, problem: str) -> None:
     with pytest.raises(AgentBroken) as broken:
-        asyncio.run(check_agent(lambda: Boaster(lack), seconds=5))
+        asyncio.run(check_agent(lambda: Boaster(lack), Prompts(long="long"), seconds=5))
     assert problem in str(broken.value)
-    assert "1 of 20 checks failed" in str(broken.value)
+    assert "1 of 21 checks failed" in str(broken.value)
 
 
 def test_an_agent_with_every_ability_passes() -> None:
-    report = asyncio.run(check_agent(lambda: Boaster("fine"), seconds=5))
+    report = asyncio.run(check_agent(lambda: Boaster("fine"), Prompts(long="long"), seconds=5))
     assert "a session is handed over in pieces" in report.kept
+    assert "a message goes into the running turn" in report.kept
 
 
 def test_a_tool_that_is_never_called_is_named() -> None:

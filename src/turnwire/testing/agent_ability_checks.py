@@ -5,17 +5,22 @@ Each check is a function that takes the AgentChecks, which open its sessions.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 from turnwire.core import events as ev
-from turnwire.core.content import ImageContent, TextContent
+from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.controls import SetSessionOption
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.offers import Offers, SessionOption, Setting
-from turnwire.ports import NativeFork, SessionPiece, StoredSession
-from turnwire.testing.agent_checks import AgentChecks, Skip, answer_to, result_in
+from turnwire.ports import NativeFork, SessionPiece, SteersTurns, StoredSession
+from turnwire.testing.agent_checks import AgentChecks, Skip, answer_to, has_spoken, result_in
 from turnwire.testing.agent_listener import AgentBroken, Listener
 
 __all__ = ["ABILITY_CHECKS"]
+
+_TAKES = 10.0  # seconds that a turn has to take a message before it is stopped
 
 # A picture of one pixel.
 _PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -172,6 +177,51 @@ async def a_session_is_handed_over_in_pieces(checks: AgentChecks) -> None:
         _expect_no_failure(heard)
 
 
+async def a_message_goes_into_the_running_turn(checks: AgentChecks) -> None:
+    """Hands a message to a session without a turn, and to a running turn. Only that may take it."""
+    if not checks.make().capabilities.steers:
+        raise Skip
+    said: list[Content] = [TextContent(checks.prompts.plain)]
+    async with checks.session() as heard:
+        session = heard.session
+        if not isinstance(session, SteersTurns):
+            raise AgentBroken("its capabilities list steers, but a session has no steer()")
+        if await session.steer(said, message_id="early"):
+            raise AgentBroken("steer() returned True without a turn: the message would be lost")
+        await checks.say(heard, checks.prompts.long)
+        await heard.until(lambda: has_spoken(heard.events), "first words")
+        if await session.steer(said, message_id="late"):
+            with suppress(AgentBroken, TimeoutError):  # it may take it only at the end of its text
+                async with asyncio.timeout(_TAKES):
+                    await heard.until(lambda: bool(_taken(heard)), "message that was taken")
+        else:
+            checks.notes.append("steer: the running turn did not take the message")
+        await session.interrupt()
+        try:
+            await heard.turn_ends(1)
+        except AgentBroken:
+            if heard.over:
+                raise
+            return  # it ignores interrupts, as another check notes
+        in_time = _taken(heard)
+        await checks.say(heard, checks.prompts.plain)
+        await heard.turn_ends(2)
+    taken = _taken(heard)
+    if taken != in_time:
+        raise AgentBroken("a message was taken when its turn had ended")
+    if "early" in taken or len(taken) > 1:
+        raise AgentBroken(f"a message was taken that was not accepted, or twice: {taken}")
+
+
+def _taken(heard: Listener) -> list[str]:
+    """Returns the ids of the messages that turns have taken, in their order.
+
+    A turn may report the message that it began with, too: under its own id.
+    """
+    events = [event for event in heard.events if isinstance(event, ev.UserMessage)]
+    return [each.message_id for each in events if each.message_id in ("early", "late")]
+
+
 def _expect_no_failure(heard: Listener) -> None:
     failed = heard.first(ev.TurnFailed)
     if failed is not None:
@@ -186,5 +236,6 @@ ABILITY_CHECKS = [
     a_listed_choice_is_accepted,
     a_fork_answers,
     a_session_is_handed_over_in_pieces,
+    a_message_goes_into_the_running_turn,
 ]
 """All of them, in their order."""

@@ -40,7 +40,7 @@ from turnwire.testing.agent_listener import (
 )
 from turnwire.testing.agent_order import EventOrder
 
-__all__ = ["AgentChecks", "Prompts", "Skip", "answer_to", "result_in"]
+__all__ = ["AgentChecks", "Prompts", "Skip", "answer_to", "has_spoken", "result_in"]
 
 _Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
 
@@ -163,7 +163,7 @@ class AgentChecks:
         async with self.session() as heard:
             await heard.session.interrupt()  # must do nothing without a turn
             await self.say(heard, self.prompts.long)
-            await heard.until(lambda: _has_spoken(heard.events), "first words")
+            await heard.until(lambda: has_spoken(heard.events), "first words")
             await heard.session.interrupt()
             try:
                 await heard.turn_ends(1)
@@ -281,7 +281,8 @@ class AgentChecks:
             raise AgentBroken(f"close() took more than {self.seconds:g} seconds") from None
 
 
-def _has_spoken(events: list[NormalizedStreamEvent]) -> bool:
+def has_spoken(events: list[NormalizedStreamEvent]) -> bool:
+    """Returns whether the agent has said something."""
     return any(isinstance(event, ev.ContentDelta | ev.AssistantMessage) for event in events)
 
 
