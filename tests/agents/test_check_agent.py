@@ -172,6 +172,7 @@ def test_an_agent_whose_tool_that_asks_has_a_name_of_its_own_passes() -> None:
         ("forgetful", "an answer outlives its process: the answer was dropped"),
         ("late", "which has its result already"),
         ("twice", "is the second one of the call"),
+        ("other", "which is what a person is shown"),
     ],
 )
 def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem: str) -> None:

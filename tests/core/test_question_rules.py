@@ -79,6 +79,26 @@ def test_a_call_that_asks_by_its_name_has_its_question_in_its_input() -> None:
     rules.feed(ev.QuestionAsked(*WHOSE, "r3", "t3", "request_input", []))
 
 
+def test_a_question_and_its_call_agree_that_the_call_asks() -> None:
+    for tool, of_call, of_question in (("ask_human", None, True), ("request_input", False, None)):
+        rules = QuestionRules()
+        block = ToolUseBlock("t1", tool, "TOOL", {"question": "So?"}, "completed", asks=of_call)
+        rules.feed(ev.AssistantMessage(*WHOSE, "m1", 0, [block]))
+        said = f"`asks={of_question}`, but its call 't1' has `asks={of_call}`"
+        with pytest.raises(BadQuestion, match=said):
+            rules.feed(ev.QuestionAsked(*WHOSE, "r1", "t1", tool, [QUESTION], asks=of_question))
+
+
+def test_a_question_that_is_not_the_one_in_the_input_of_its_call_is_refused() -> None:
+    rules = QuestionRules()
+    given = {"question": "Which size?"}
+    rules.feed(called("request_input", given))
+    with pytest.raises(BadQuestion, match="asks \\['Which colour\\?'\\], but the input"):
+        rules.feed(asked(tool="request_input"))
+    # Claude's hooks may rewrite the input: the event has the new one, and the log the first.
+    rules.feed(ev.QuestionAsked(*WHOSE, "r2", "t1", "request_input", [QUESTION], given))
+
+
 def test_the_events_before_an_invalid_question_are_valid() -> None:
     good: list[ev.NormalizedStreamEvent] = [
         called("ask_human", {}),

@@ -86,15 +86,17 @@ class QuestionRules:
             )
         called = self._called.get(call)
         if called is not None and called.is_question != event.is_question:
+            if called.tool_name == event.tool_name:
+                return (
+                    f"has `asks={event.asks}`, but its call {call!r} has `asks={called.asks}`. "
+                    "Give both the same value."
+                )
             return (
                 f"is of the tool {event.tool_name!r}, but its call was announced as "
                 f"{called.tool_name!r}. Use the same name in both."
             )
         if event.is_question:  # its questions are in its call's input; it may repeat them
-            in_input = questions_of(called.input) if called is not None else event.questions
-            if event.questions and not any(each.question for each in in_input):
-                return "has no question in the input of its call. Put its questions there as well."
-            return None
+            return None if called is None else _not_in_input(event, questions_of(called.input))
         if call in self._asked:
             return (
                 f"is the second one of the call {call!r}. Put all questions into `questions` of "
@@ -103,6 +105,24 @@ class QuestionRules:
         if not any(each.question for each in event.questions or questions_of(event.input)):
             return "asks nothing. Put at least one Question into `questions`."
         return None
+
+
+def _not_in_input(event: ev.QuestionAsked, in_input: list[ev.Question]) -> str | None:
+    """Returns what is wrong if the event repeats other questions than the input of its call has."""
+    asked, shown = _texts(event.questions), _texts(in_input)
+    if asked and not any(shown):
+        return "has no question in the input of its call. Put its questions there as well."
+    # An agent that passes the input on has rewritten it since: it uses the answer to what is shown.
+    if asked and event.input is None and asked != shown:
+        return (
+            f"asks {asked}, but the input of its call asks {shown}, which is what a person is shown."
+            " Leave `questions` empty, or put the same questions there."
+        )
+    return None
+
+
+def _texts(questions: list[ev.Question]) -> list[str]:
+    return [each.question for each in questions]
 
 
 _TAKES: Mapping[type, Callable[[QuestionRules, Any], None]] = {

@@ -19,9 +19,9 @@ from turnwire.ports import AgentCapabilities, AgentSession, SessionStart
 # fine: asks once; twice: one call asks two questions; late: asks after its result;
 # empty: asks nothing; nameless: names no call; renamed: asks in the name of another tool;
 # deaf: drops the answer; forgetful: drops the answer to an earlier process;
-# marked: its call says that it is a question
+# marked: its call says that it is a question; other: asks something else than its call's input
 How = Literal[
-    "fine", "twice", "late", "empty", "nameless", "renamed", "deaf", "forgetful", "marked"
+    "fine", "twice", "late", "empty", "nameless", "renamed", "deaf", "forgetful", "marked", "other"
 ]
 
 COLOURS = [ev.QuestionOption("blue"), ev.QuestionOption("red")]
@@ -71,6 +71,9 @@ class AskerSession(LocalSession):
         if how == "marked":
             given = {"question": "Which colour?", "options": ["blue", "red"]}
             tool = structs.replace(tool, input=given, asks=True)
+        if how == "other":
+            given = {"question": "Which size?"}
+            tool = structs.replace(tool, tool_name="request_input", input=given)
         words = TextBlock("One question first.", "completed")
         self._say(ev.TurnStarted(*who))
         self._say(ev.AssistantMessage(*who, f"m-{call}", 0, [words, tool]))
@@ -78,7 +81,7 @@ class AskerSession(LocalSession):
             self._result(call, "none")
         asked = [] if how == "empty" else [QUESTION]
         named = "" if how == "nameless" else call
-        name = "request_input" if how == "renamed" else "ask_human"
+        name = "request_input" if how in ("renamed", "other") else "ask_human"
         is_marked = True if how == "marked" else None
         self._say(ev.QuestionAsked(*who, f"r-{call}", named, name, asked, asks=is_marked))
         reply = await self._answers.get()
