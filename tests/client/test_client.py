@@ -75,8 +75,8 @@ def test_a_conversation_may_be_closed_without_a_block(tmp_path: Path) -> None:
                 client.conversation(await client.create("demo", options={"delay": 0}))
                 for _ in range(2)
             ]
-            await first.__aenter__()
-            await second.__aenter__()
+            first.open()
+            second.open()
             await first.send("hello")
             await first.close()
             await first.close()
@@ -89,7 +89,7 @@ def test_a_conversation_may_be_closed_without_a_block(tmp_path: Path) -> None:
             third = client.conversation("none")
             await third.close()
             with pytest.raises(TurnwireError, match="closed"):
-                await third.__aenter__()
+                third.open()
 
     asyncio.run(run())
 
@@ -97,10 +97,28 @@ def test_a_conversation_may_be_closed_without_a_block(tmp_path: Path) -> None:
 def test_a_client_may_be_used_as_a_block(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server, client_of(server) as client:
-            talk = await client.conversation(await client.create("demo")).__aenter__()
+            talk = client.conversation(await client.create("demo"))
+            talk.open()
             await talk.connected.wait()
         with pytest.raises(TurnwireError, match="You have left"):
             await talk.send("hello")
+
+    asyncio.run(run())
+
+
+def test_a_conversation_says_which_turn_runs_and_that_one_is_stopped(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, client_of(server) as client:
+            talk = client.conversation(await client.create("demo"))
+            assert talk.status is None
+            async with talk, asyncio.timeout(PATIENCE):
+                reply = await talk.ask("ask me a question")
+                assert talk.status is not None
+                assert talk.status.state == "waiting_input"
+                assert talk.status.requests == reply.requests
+                assert talk.status.turn_id == reply.turn_id
+                await talk.interrupt(talk.status.turn_id)
+                assert (await talk.wait(reply)).was_interrupted
 
     asyncio.run(run())
 
@@ -206,7 +224,7 @@ def test_a_client_goes_on_after_its_server_was_killed_and_restarted(tmp_path: Pa
             client = Client(first.url, first.token)
             name = await client.create(options={"delay": 0.003})
             talk = client.conversation(name)
-            await talk.__aenter__()
+            talk.open()
             await talk.send("long", "m-1")
             await until(talk, f.AssistantChunk)
             await asyncio.to_thread(first.kill)
@@ -235,7 +253,7 @@ def test_a_client_finds_a_server_that_restarts_at_another_address(tmp_path: Path
             client = Client(first.url, first.token, find=lambda: place)
             talk = client.conversation(await client.create(options={"delay": 0}))
             talk.on_line = lambda: lines.append(talk.line.state)
-            await talk.__aenter__()
+            talk.open()
             await talk.send("hello")
             await until(talk, f.AssistantComplete)
             await asyncio.to_thread(first.kill)
@@ -381,7 +399,9 @@ def test_a_call_whose_answer_cannot_come_raises(tmp_path: Path) -> None:
         async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
             client = client_of(server)
             talk = client.conversation(await client.create(options={"delay": 0}))
-            with pytest.raises(TurnwireError, match="Send commands inside of `async with`"):
+            with pytest.raises(
+                TurnwireError, match="Send commands inside of `async with`, or after `open`"
+            ):
                 await talk.send("too early")
             async with talk:
                 same = [talk.send("hello", "m-1") for _ in range(3)]
@@ -392,7 +412,7 @@ def test_a_call_whose_answer_cannot_come_raises(tmp_path: Path) -> None:
                 with pytest.raises(TurnwireError, match="You have left this conversation"):
                     await late
             with pytest.raises(TurnwireError, match="another one"):
-                await talk.__aenter__()
+                talk.open()
 
     asyncio.run(run())
 
@@ -530,6 +550,7 @@ def test_a_message_of_any_size_above_the_limit_is_refused(tmp_path: Path) -> Non
                         await sending
                     assert refused.value.code == "PAYLOAD_TOO_LARGE"
                     assert refused.value.data["max_frame_bytes"] == 10_000
+                    assert "10000 bytes (max_frame_bytes)" in refused.value.message
                 await talk.send("hello")
 
     asyncio.run(run())

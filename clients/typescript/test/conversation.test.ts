@@ -165,7 +165,11 @@ describe("a conversation", () => {
 
   test("refuses a message that is too large for the server, also before it is connected", async () => {
     const conversation = await begin();
-    const tooMuch = { code: "PAYLOAD_TOO_LARGE", data: { max_frame_bytes: 1 << 20 } };
+    const tooMuch = {
+      code: "PAYLOAD_TOO_LARGE",
+      message: "A frame has no more than 1048576 bytes (max_frame_bytes).",
+      data: { max_frame_bytes: 1 << 20 },
+    };
     const first = conversation.send("漢".repeat(2_000_000)); // the client is not connected yet
     await expect(first).rejects.toMatchObject(tooMuch);
     await expect(conversation.send("x".repeat(1 << 20))).rejects.toMatchObject(tooMuch);

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from turnwire.client.address import checked, is_local
 from turnwire.core.controls import AgentControl, ControlResult
 from turnwire.core.error_codes import ERRORS, Refused
+from turnwire.core.status import Status
 from turnwire.core.view import View
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
@@ -84,6 +85,8 @@ class _Asked:
 class ClientConversation:
     """Follows a conversation and sends commands to it. Iterate over it for its frames, each once.
 
+    Enter it with `async with`, or call `open` and `close`.
+
     If too many frames wait to be read, the socket is not read until the program takes some of them
     or sends a command.
     """
@@ -125,15 +128,22 @@ class ClientConversation:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if self._task is not None or self._closed is not None:
-            raise TurnwireError(
-                "This conversation was entered before, or closed. Ask the client for another one."
-            )
-        self._task = asyncio.create_task(self._attend())
+        self.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def open(self) -> None:
+        """Begins to connect, as at the beginning of `async with`. Then `close` has to be called.
+
+        Commands wait for the connection. Raises TurnwireError if it was opened or closed before.
+        """
+        if self._task is not None or self._closed is not None:
+            raise TurnwireError(
+                "This conversation was opened before, or closed. Ask the client for another one."
+            )
+        self._task = asyncio.create_task(self._attend())
 
     async def close(self) -> None:
         """Leaves the conversation, as at the end of `async with`. Calling it again is harmless."""
@@ -170,6 +180,11 @@ class ClientConversation:
     def epoch(self) -> str | None:
         """The log that `cursor` belongs to."""
         return self._reducer.epoch
+
+    @property
+    def status(self) -> Status | None:
+        """The newest state: what runs, waits and is queued. None before the first connection."""
+        return self._reducer.status
 
     def view(self) -> View:
         """Returns the conversation as a person would see it now."""
@@ -324,7 +339,7 @@ class ClientConversation:
     async def _ask(self, command: c.ClientFrame) -> p.Accepted:
         if self._task is None:
             raise TurnwireError(
-                "The client is not connected yet. Send commands inside of `async with`."
+                "The client is not connected yet. Send commands inside of `async with`, or after `open`."
             )
         own_id = command.client_message_id or str(uuid.uuid4())
         while own_id in self._unanswered:  # a repeated command waits for the answer to the first
@@ -350,7 +365,8 @@ class ClientConversation:
     ) -> None:
         """Sends a command. Refuses one that is too large: the server would close the connection."""
         if self._largest is not None and len(raw) > self._largest:
-            _fail(answered, Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=self._largest))
+            said = f"A frame has no more than {self._largest} bytes (max_frame_bytes)."
+            _fail(answered, Refused("PAYLOAD_TOO_LARGE", said, max_frame_bytes=self._largest))
         else:
             await socket.send(raw.decode())
 

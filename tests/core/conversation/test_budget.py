@@ -71,6 +71,7 @@ def test_a_spent_budget_refuses_the_next_message_and_writes_nothing() -> None:
     assert refused.value.code == "BUDGET_EXCEEDED"
     assert refused.value.data == {"of": "conversation", "spent": 1.0, "limit": 1.0}
     assert "$1.00 of the $1.00 that this conversation may cost" in refused.value.message
+    assert "the setting budget_usd_per_conversation" in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,4 @@ def test_a_refusal_says_whether_the_budget_is_spent_or_reserved() -> None:
     with pytest.raises(Refused, match=r"\$0.75 are reserved for running turns") as refused:
         check_reserved(UserBudget(0.25, 1.0), 0.75)
     assert (refused.value.code, refused.value.data["reserved"]) == ("BUDGET_EXCEEDED", 0.75)
+    assert "(budget_usd_per_user)" in refused.value.message

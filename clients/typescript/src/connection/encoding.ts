@@ -23,7 +23,7 @@ export function tooLarge(raw: string, most: number | undefined): Refused | undef
   if (!most || raw.length * 3 <= most || utf8(raw).length <= most) return undefined;
   return new Refused({
     code: "PAYLOAD_TOO_LARGE",
-    message: `The server takes at most ${most} bytes.`,
+    message: `A frame has no more than ${most} bytes (max_frame_bytes).`,
     what_to_do: "Upload it as a blob.",
     data: { max_frame_bytes: most },
   });

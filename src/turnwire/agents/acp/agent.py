@@ -161,7 +161,10 @@ class AcpAgent:
             raise AgentGone(why)
         self._sessions = {each for each in self._sessions if each.is_running}
         if len(self._sessions) >= self._max_sessions:
-            raise AgentsBusy(f"The maximum of {self._max_sessions} sessions is running.")
+            raise AgentsBusy(
+                f"All {self._max_sessions} sessions of {self.name} are in use. "
+                "Try again when one of them is idle, or raise max_sessions."
+            )
         cwd = allowed_directory(start.cwd, start.roots or self._roots)
         process = await GuardedProcess.start(
             self._command,

@@ -105,8 +105,8 @@ def check_reserved(user: UserBudget, held: float) -> None:
     spent, limit = _dollars(user.spent), _dollars(user.limit)
     raise Refused(
         "BUDGET_EXCEEDED",
-        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for"
-        " running turns. Send it again when one of them has ended.",
+        f"{spent} of the {limit} of this user (budget_usd_per_user) are spent, and {_dollars(held)}"
+        " are reserved for running turns. Send it again when one of them has ended.",
         of="user",
         spent=user.spent,
         reserved=held,
@@ -128,7 +128,8 @@ def budget_spent(c: Conversation, said: str) -> TurnError:
 def _own_words(own: Budget) -> str:
     return (
         f"{_dollars(own.spent)} of the {_dollars(own.limit)} that this conversation may cost are"
-        " spent. Start another one, or fork this one: a fork has a budget of its own."
+        " spent (its option max_budget_usd, or the setting budget_usd_per_conversation). Start another"
+        " one, or fork this one: a fork has a budget of its own."
     )
 
 

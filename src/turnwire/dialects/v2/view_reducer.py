@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from turnwire.core.reducer import ViewBuilder
+from turnwire.core.status import Status
 from turnwire.core.view import BlockView, OtherView, ResultView, TextView, ThinkingView, View
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import view_blocks
@@ -45,6 +46,11 @@ class ViewReducer:
     def is_behind(self) -> bool:
         """Returns whether an entry is missing: then the client must reconnect from the cursor."""
         return self._build.behind
+
+    @property
+    def status(self) -> Status | None:
+        """Returns the last session.state. Returns None if none was received."""
+        return self._build.status
 
     def view(self) -> View:
         """Returns the whole view. The cost grows with the length of the conversation."""
