@@ -181,7 +181,20 @@ def test_bash_completes_commands_options_and_ids(talked: str, home: Path) -> Non
     assert completed(home, "turnwire", "show", talked[:3]) == [talked]
     assert completed(home, "turnwire", "run", "--agent", "dem") == ["demo"]
     assert "--undo" in completed(home, "turnwire", "archive", "--")
+    assert completed(home, "turnwire", "archive", "--undo", "") == []
     assert completed(home / "nothing", "turnwire", "show", "") == []
+    assert completed(home, "turnwire", "answer", "") == [], "none waits"
+
+
+def test_bash_completes_the_ids_of_conversations_that_wait(
+    talked: str, tell: Tell, home: Path
+) -> None:
+    assert tell("run", "--agent", QUICK, "a question").exit_code == 3
+    (item,) = lines(tell("inbox", "--json"))
+    assert completed(home, "turnwire", "answer", "") == [item["conversation_id"]]
+    assert completed(home, "turnwire", "inbox", "answer", "") == [item["conversation_id"]]
+    tell("archive", talked)
+    assert completed(home, "turnwire", "archive", "--undo", "") == [talked]
 
 
 def completed(home: Path, *words: str) -> list[str]:

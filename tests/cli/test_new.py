@@ -51,7 +51,8 @@ def test_a_new_agent_runs_is_talked_to_and_answers_in_another_process(
 ) -> None:
     made = run("new", "agent", "bookkeeper")
     assert (made.exit_code, made.stderr) == (0, "")
-    assert 'turnwire run --agent bookkeeper:bookkeeper "One soup, please"' in made.stdout
+    assert "export TURNWIRE_AGENT=bookkeeper:bookkeeper" in made.stdout
+    assert 'turnwire run "One soup, please"' in made.stdout
     project = folder / "bookkeeper"
     assert names_in(project) == ["README.md", "bookkeeper.py", "check.py"]
     agent = "bookkeeper:bookkeeper"
@@ -64,6 +65,12 @@ def test_a_new_agent_runs_is_talked_to_and_answers_in_another_process(
     (told,) = re.findall(r"Answer it: (.+)$", asked.stdout.decode(), re.MULTILINE)
     variable, program, *words = shlex.split(told)
     assert (variable, program) == (f"TURNWIRE_AGENT={agent}", "turnwire")
+    # So is the one of the inbox, which does not know the module: the shell may know it.
+    listed = ("inbox", "--data-dir", "data")
+    shown = turnwire(*listed, folder=project, env={"TURNWIRE_AGENT": agent}).stdout.decode()
+    assert f"Answer it: turnwire {shlex.join(words)}\n" in shown
+    shown = turnwire(*listed, folder=project).stdout.decode()
+    assert f"Answer it: TURNWIRE_AGENT=module:attribute turnwire {shlex.join(words)}\n" in shown
     answered = turnwire(*words, "large", folder=project, env={"TURNWIRE_AGENT": agent})
     assert (answered.returncode, answered.stderr) == (0, b"")
     assert b"A large one it is." in answered.stdout

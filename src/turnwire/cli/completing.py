@@ -28,20 +28,24 @@ def complete_id(
     from turnwire.cli.terminal.words import plain
 
     home = ctx.params.get("home")
+    is_archived = bool(ctx.params.get("undo"))  # only an archived one can be taken out
     try:
-        rows = run_async(_newest(home if isinstance(home, Home) else Home()))
+        rows = run_async(_newest(home if isinstance(home, Home) else Home(), is_archived))
     except (TurnwireError, OSError):
         return []  # nothing to offer; the command itself says why
     return [
         CompletionItem(row.conversation_id, help=plain(row.title or ""))
         for row in rows
         if row.conversation_id.startswith(incomplete)
+        and (ctx.info_name != "answer" or row.state.requests)
     ]
 
 
-async def _newest(home: Any) -> list[ConversationRow]:
+async def _newest(home: Any, archived: bool) -> list[ConversationRow]:
     async with home.store() as store:
-        rows: list[ConversationRow] = await store.conversations(limit=_MOST, offset=0)
+        rows: list[ConversationRow] = await store.conversations(
+            archived=archived, limit=_MOST, offset=0
+        )
         return rows
 
 

@@ -32,9 +32,9 @@ def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
         ctx.obj = home
         return
     try:
-        items = run_async(_items(home))
+        items, unnamed = run_async(_items(home))
     except NothingYet:
-        items = []
+        items, unnamed = [], set()
     if as_json:
         import msgspec
 
@@ -43,15 +43,18 @@ def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
     elif not items:
         click.echo("Nothing waits for an answer.")
     else:
-        _print(items, home)
+        _print(items, home, unnamed)
 
 
 command.add_command(answer)
 
 
-async def _items(home: Home) -> list[InboxItem]:
+async def _items(home: Home) -> tuple[list[InboxItem], set[str]]:
+    """Returns what waits, and the conversations whose agent the next command has to be told of."""
+    from turnwire.server.discovery import find_server
+
     if home.far is not None:
-        return await items_there(client_of(home))
+        return await items_there(client_of(home)), set()
     async with home.store() as store:
         items = await store.inbox()
         rows = [await store.conversation(name) for name in {each.conversation_id for each in items}]
@@ -62,12 +65,27 @@ async def _items(home: Home) -> list[InboxItem]:
             if row is not None
             for request in true_row(row).state.requests
         }
-        return [
-            each for each in items if (each.conversation_id, each.request.request_id) in open_ids
-        ]
+    waiting = [
+        each for each in items if (each.conversation_id, each.request.request_id) in open_ids
+    ]
+    if find_server(home.path) is not None:
+        return waiting, set()  # the server has its agents
+    return waiting, {
+        row.conversation_id for row in rows if row is not None and _is_unnamed(row.agent)
+    }
 
 
-def _print(items: list[InboxItem], home: Home) -> None:
+def _is_unnamed(agent: str) -> bool:
+    """Returns whether an agent is none of Turnwire's own, and no setting says where one is."""
+    from turnwire.agents import registry
+    from turnwire.settings import read_settings
+
+    settings, _ = read_settings()
+    named = any(":" in each for each in (settings.agent, *settings.agents))
+    return not named and agent not in {*registry.names(), *registry.missing_programs()}
+
+
+def _print(items: list[InboxItem], home: Home, unnamed: set[str]) -> None:
     from rich.text import Text
 
     from turnwire.cli.live.requests import permission_lines, question_lines, rules_of
@@ -81,6 +99,7 @@ def _print(items: list[InboxItem], home: Home) -> None:
         page.line(head, ago(item.created_at))
         request = item.request
         asked = request.kind == "question"
+        home.agent = "module:attribute" if item.conversation_id in unnamed else ""
         for line in (
             question_lines(request.questions, request.input) if asked else permission_lines(request)
         ):

@@ -29,7 +29,8 @@ _FILES = {
 _NEXT = {
     "agent": [
         "python check.py",
-        'turnwire run --agent waiter:waiter "One soup, please"',
+        "export TURNWIRE_AGENT=waiter:waiter",
+        'turnwire run "One soup, please"',
     ],
     "app": [
         "pip install 'turnwire[server]' fastapi",
