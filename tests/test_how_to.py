@@ -136,6 +136,17 @@ def test_every_program_of_a_page_is_run_or_shows_what_was_before() -> None:
             assert all(block["file"] for block in blocks), path.name
 
 
+def test_the_page_with_react_is_the_example_that_a_browser_test_opens() -> None:
+    text = (FOLDER / "build-a-page.md").read_text()
+    files = {block["file"]: block["body"] for block in BLOCK.finditer(text) if block["file"]}
+    example = ROOT / "examples" / "react-chat"
+    assert files == {name: (example / name).read_text() for name in files}
+    assert sorted(files) == ["index.html", "main.jsx", "vite.config.js"]
+    lines = len(files["main.jsx"].splitlines())
+    assert lines <= 30
+    assert f"in {lines} lines" in text
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_an_application_with_the_server_mounted_in_it_runs(number: int, tmp_path: Path) -> None:
     text = (FOLDER / "mount-the-server.md").read_text()
