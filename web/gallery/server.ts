@@ -1,5 +1,5 @@
 // Stands in for the server: answers requests and sockets of the page from the states of the gallery.
-import { AGENTS, DIRECTORIES, layersOf, RESULTS, RULES, SHARES } from "./fixtures";
+import { AGENTS, DIRECTORIES, layersOf, placesOf, RESULTS, RULES, SHARES } from "./fixtures";
 import { at, type Frame } from "./script";
 import { STATES, type State } from "./states";
 
@@ -55,6 +55,8 @@ function answerTo(path: string, query: URLSearchParams, token: string | undefine
       return Response.json(layersOf(found.script, Number(rest.split("/").pop())));
     if (rest === "/shares") return Response.json({ shares: SHARES });
     if (rest === "/rules") return Response.json({ rules: RULES });
+    if (rest?.endsWith("/places")) return Response.json({ places: placesOf(found.script) });
+    if (rest !== undefined) return refusal(404, "NOT_SUPPORTED", "The gallery has no server.");
     return Response.json(infoOf(found));
   }
   switch (path) {

@@ -41,7 +41,7 @@ test("permissions, messages and restored files show each detail once", async ({ 
   await allow.click();
 
   // The title of an MCP tool names its server.
-  await bar.getByRole("heading", { name: "May colours: pick run?" }).waitFor();
+  await bar.getByRole("heading", { name: "May the tool “colours: pick” run?" }).waitFor();
   expect(await bar.locator(".raw").count()).toBe(0);
   await bar.getByText("every use of colours: pick").waitFor();
   await allow.click();

@@ -10,6 +10,7 @@ import { decodeEntities } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growingMarkdown";
 import { safeAddress } from "../src/markdown/links";
 import { hasInvisible } from "../src/markdown/VisibleText";
+import { permissionTitle } from "../src/requests/permissionTitle";
 import { deduplicatedPartsOf, partsOf } from "../src/requests/requestParts";
 import { rulesIn } from "../src/requests/suggestedRules";
 import { lastAnswer, lastCode } from "../src/talk/lastAnswer";
@@ -268,7 +269,9 @@ test("the result of a tool is text, and its images are images", () => {
   ];
   expect(outputText(content)).toBe("red");
   expect(picturesIn(content)).toEqual([{ mimeType: "image/png", data: "AA", blobId: undefined }]);
-  expect(picturesIn([{ type: "image", url: "https://elsewhere.example/x.png" }])).toEqual([]);
+  const url = "https://elsewhere.example/x.png";
+  expect(picturesIn([{ type: "image", url }])).toEqual([{ mimeType: "image/png", url }]);
+  expect(picturesIn([{ type: "image" }])).toEqual([]);
   expect(outputText({ a: 1 })).toContain('"a": 1');
 });
 
@@ -356,6 +359,12 @@ test("repeated parts of a request are shown once, and no argument is left out", 
     return [once.command, once.description, once.blockedPath, once.rest];
   };
   expect(asked({ command: "ls", description: "x" }, "x")).toEqual(["ls", "x", undefined, undefined]);
+  expect(asked({ command: "ls", description: "x" })).toEqual(["ls", "x", undefined, undefined]);
+  expect(asked({ command: "ls", description: "A title" })).toEqual(["ls", undefined, undefined, undefined]);
+  expect(asked({ where: "a", description: "x" }, undefined, undefined, "mcp__a__b")[3]).toEqual({
+    where: "a",
+    description: "x",
+  });
   expect(asked({ command: "ls", description: "x" }, "y")).toEqual([
     "ls",
     "y",
@@ -375,6 +384,29 @@ test("repeated parts of a request are shown once, and no argument is left out", 
     undefined,
   ]);
   expect(asked({}, undefined, undefined, "mcp__a__b")).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test("the title of a permission says in plain words what would happen", () => {
+  const titles = [
+    { tool_name: "Bash" },
+    { tool_name: "Edit" },
+    { tool_name: "file_change" },
+    { tool_name: "Read" },
+    { tool_name: "WebFetch" },
+    { tool_name: "mcp__colours__pick", title: "pick" },
+    { tool_name: "constructor" },
+    { tool_name: "Edit", title: "Change birds.py" },
+  ].map((request) => permissionTitle(request, en));
+  expect(titles).toEqual([
+    "May this command run?",
+    "May this file be changed?",
+    "May these files be changed?",
+    "May this file be read?",
+    "May this web page be read?",
+    "May the tool “colours: pick” run?",
+    "May the tool “constructor” run?",
+    "Change birds.py",
+  ]);
 });
 
 test("the title of an MCP tool names its server", () => {

@@ -136,14 +136,14 @@ export function Permission({ conversation, request, decide, role, place }: Props
             {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
           </button>
           {used.takesText && (
-            <>
+            <div className="lesser-choices">
               <button type="button" className="quiet" disabled={isBusy} onClick={() => used.openForm("deny")}>
                 {words.denyWhy}
               </button>
               <button type="button" className="quiet" disabled={isBusy} onClick={() => used.openForm("edit")}>
                 {words.edit}
               </button>
-            </>
+            </div>
           )}
         </div>
       )}

@@ -27,8 +27,9 @@ interface Asked {
 export function deduplicatedPartsOf(request: Asked, title: string): DeduplicatedParts {
   const wanted = partsOf(request.tool_name, request.input);
   const words = textIn(wanted.rest, "description");
-  // A text is easier to read as a sentence than as an argument.
-  const isSaid = words !== undefined && [request.description, title].includes(words);
+  // A text is easier to read as a sentence than as an argument. That of a command says what it does.
+  const own = request.description ?? (wanted.command === undefined ? undefined : words);
+  const isSaid = words !== undefined && [own, title].includes(words);
   const left = isSaid && isObject(wanted.rest) ? without(wanted.rest, "description") : wanted.rest;
   const rest = isObject(left) && !Object.keys(left).length ? undefined : left;
   const shown = new Set<unknown>([title, wanted.command, ...wanted.changes.map(({ path }) => path)]);
@@ -37,7 +38,7 @@ export function deduplicatedPartsOf(request: Asked, title: string): Deduplicated
   return {
     ...wanted,
     rest,
-    description: unlessShown(request.description),
+    description: unlessShown(own),
     blockedPath: unlessShown(request.blocked_path),
   };
 }

@@ -2,6 +2,8 @@ import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { blobPath, usePicture } from "../app/files";
 import { useWords } from "../app/language";
+import { safeAddress } from "../markdown/links";
+import { VisibleText } from "../markdown/VisibleText";
 import type { Picture } from "./toolValues";
 
 const SHOWN = /^image\/(png|jpeg|gif|webp)$/;
@@ -22,6 +24,8 @@ function OnePicture({ picture }: { picture: Picture }) {
   const [own, setOwn] = useState<string>();
   const [isLarge, setLarge] = useState(false);
   const { blobId, data, mimeType } = picture;
+  // Not loaded by itself: its server would learn who reads the conversation.
+  const external = safeAddress(picture.url ?? "");
   const kept = usePicture(blobId && blobPath(blobId));
   const address = kept ?? own;
   useEffect(() => {
@@ -36,6 +40,12 @@ function OnePicture({ picture }: { picture: Picture }) {
     setOwn(url);
     return () => URL.revokeObjectURL(url);
   }, [blobId, data, mimeType]);
+  if (!address && external)
+    return (
+      <a href={external} target="_blank" rel="noopener noreferrer">
+        <VisibleText text={external} />
+      </a>
+    );
   if (!address) return <span className="muted">{words.picture}</span>;
   return (
     <>

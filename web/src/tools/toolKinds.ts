@@ -88,11 +88,6 @@ export function toolTitle(toolName: string, words: Words, toolType?: string): st
     : (lookUp(words.toolNames, toolName.toLowerCase()) ?? words.tool[kind]);
 }
 
-/** Whether the name is one of Turnwire's own, which says no more than the kind. */
-export function isUnified(toolName: string): boolean {
-  return toolName === "command_execution" || toolName === "file_change";
-}
-
 export const ICONS: Record<Kind, IconName> = {
   command: "terminal",
   change: "pencil",
