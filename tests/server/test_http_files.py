@@ -1,4 +1,4 @@
-"""The names of the files below a conversation's working directory, over HTTP."""
+"""The names of the files below the working directory of a conversation, or of a new one, over HTTP."""
 
 from __future__ import annotations
 
@@ -130,5 +130,45 @@ def test_a_conversation_without_a_directory_has_no_files(tmp_path: Path) -> None
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = await server.begin()
         assert (await _asked(http, name)).json() == {"files": [], "complete": True}
+
+    play(tmp_path / "data", scene, roots=[])
+
+
+def test_files_are_found_before_there_is_a_conversation_below_the_roots_only(
+    tmp_path: Path, root: Path
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async def asked(**params: str) -> httpx.Response:
+            return await http.get("/api/directories/files", params=params)
+
+        found = (await asked(path=str(root / "work"), q="MAIN")).json()
+        assert found == {"files": ["src/main.py", "src/inner/main_window.py"], "complete": True}
+        usual = (await asked(q="readme")).json()
+        assert usual == {"files": ["work/README.md"], "complete": True}
+        for outside in (
+            "/",
+            str(tmp_path / "secret"),
+            str(root / ".."),
+            str(root / "work/way-out"),
+        ):
+            refused = await asked(path=outside)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "FORBIDDEN")
+            assert "main.key" not in refused.text
+        for invalid in ("work", str(root / "work/README.md"), str(root / "missing"), "/a\0b"):
+            assert (await asked(path=invalid)).status_code == 400
+        assert (await asked(q="x" * 201)).status_code == 400
+        async with server.http(await server.token_of("ann")) as hers:
+            theirs = await hers.get("/api/directories/files", params={"q": "readme"})
+            assert theirs.json() == usual
+        async with httpx.AsyncClient(base_url=str(http.base_url)) as stranger:
+            assert (await stranger.get("/api/directories/files")).status_code == 401
+
+    play(tmp_path / "data", scene, roots=[str(root)])
+
+
+def test_without_roots_a_new_conversation_has_no_files(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.get("/api/directories/files")
+        assert answer.json() == {"files": [], "complete": True}
 
     play(tmp_path / "data", scene, roots=[])

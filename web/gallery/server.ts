@@ -84,6 +84,8 @@ function answerTo(path: string, query: URLSearchParams, token: string | undefine
     }
     case "/api/agents":
       return Response.json({ agents: AGENTS });
+    case "/api/directories/files":
+      return Response.json({ files: ["src/birds.py", "docs/harbour.md"], complete: true });
     case "/api/directories":
       return Response.json(DIRECTORIES);
     case "/api/rules":

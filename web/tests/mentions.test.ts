@@ -67,6 +67,45 @@ test("a finger chooses a file", async ({ expect }) => {
   await person.leave();
 });
 
+test("on the start page an @ lists the files of the chosen directory", async ({ person, expect }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/new`);
+  const field = page.getByLabel("What do you want to say?");
+  const files = page.getByRole("listbox", { name: "Files" });
+  await field.fill("Read ");
+  await field.press("End");
+  await page.keyboard.type("@main");
+  await expect.poll(() => files.getByRole("option").allInnerTexts()).toEqual(["@src/main.py"]);
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Enter");
+  await expect.poll(() => field.inputValue()).toBe("Read @src/main.py ");
+  expect(new URL(page.url()).pathname).toBe("/new"); // Enter has chosen the file, and sent nothing
+
+  await page.getByRole("button", { name: /^Working directory: / }).click();
+  const picker = page.getByRole("dialog", { name: "Working directory" });
+  await picker.getByRole("textbox").fill(`${here.server.workDir}/src`);
+  await picker.getByRole("button", { name: "Use this directory" }).click();
+  await picker.waitFor({ state: "detached" });
+  await field.fill("@");
+  await expect.poll(() => files.getByRole("option").allInnerTexts()).toEqual(["@main.py", "@other.py"]);
+  await files.getByRole("option", { name: "other.py" }).click();
+  await expect.poll(() => field.inputValue()).toBe("@other.py ");
+});
+
+test("on the start page a finger chooses a file", async ({ expect }) => {
+  const person = await Person.enter(here.browser, here.server, {
+    viewport: { width: 375, height: 667 },
+    hasTouch: true,
+    isMobile: true,
+  });
+  const { page } = person;
+  const field = page.getByLabel("What do you want to say?");
+  await field.fill("@notes");
+  await page.getByRole("option", { name: "my notes.txt" }).tap();
+  await expect.poll(() => field.inputValue()).toBe('@"my notes.txt" ');
+  await person.leave();
+});
+
 plain("a mention is an @ at the beginning of a word, before the cursor", () => {
   expects(mentionAt("see @src/ma", 11)).toEqual({ from: 4, sought: "src/ma" });
   expects(mentionAt("@", 1)).toEqual({ from: 0, sought: "" });

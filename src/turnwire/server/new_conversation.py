@@ -26,6 +26,7 @@ __all__ = [
     "check_mode_for",
     "check_option_for",
     "check_title",
+    "directory_for",
     "fork_modes",
     "id_for",
     "open_roots",
@@ -88,7 +89,9 @@ async def begin(
             conversation_id=conversation_id,
             user=who.user,
             title=title,
-            cwd=await asyncio.to_thread(_directory, new.cwd, service),  # a disk may be slow
+            cwd=await asyncio.to_thread(
+                directory_for, new.cwd, service.roots
+            ),  # a disk may be slow
             model=new.model,
             permission_mode=new.permission_mode,
             options=options,
@@ -160,24 +163,25 @@ def open_roots(roots: Sequence[Path]) -> str:
     return f"Choose a directory below {', '.join(map(str, roots))} (the setting `roots`)."
 
 
-def _directory(cwd: str | None, service: Service) -> str | None:
+def directory_for(cwd: str | None, roots: Sequence[Path], field: str = "cwd") -> str | None:
     """Returns the directory that the agent works in. Raises Refused if it is not below a root.
 
+    Without a choice it is the first root; None if there is no root. `field`: its name in the request.
     Links are resolved first, so that a link cannot lead out of a root.
     """
     if cwd is None:
-        return str(service.roots[0]) if service.roots else None
+        return str(roots[0]) if roots else None
     if "\0" in cwd or not cwd.startswith(("/", "~")):
-        raise Refused("INVALID_PAYLOAD", "`cwd` has to be an absolute path.")
+        raise Refused("INVALID_PAYLOAD", f"`{field}` has to be an absolute path.")
     if len(cwd) > MOST_PATH:
-        raise Refused("INVALID_PAYLOAD", f"`cwd` has more than {MOST_PATH} characters.")
+        raise Refused("INVALID_PAYLOAD", f"`{field}` has more than {MOST_PATH} characters.")
     try:
         path = Path(cwd).expanduser().resolve()
         is_there = path.is_dir()
     except (OSError, RuntimeError) as error:  # an unknown user, a loop of links, or too long
-        raise Refused("INVALID_PAYLOAD", f"`cwd` cannot be resolved: {error}") from None
-    if not any(path.is_relative_to(root) for root in service.roots):
-        raise Refused("FORBIDDEN", f"Agents may not work in it. {open_roots(service.roots)}")
+        raise Refused("INVALID_PAYLOAD", f"`{field}` cannot be resolved: {error}") from None
+    if not any(path.is_relative_to(root) for root in roots):
+        raise Refused("FORBIDDEN", f"Agents may not work in it. {open_roots(roots)}")
     if not is_there:
         raise Refused("INVALID_PAYLOAD", f"{cwd!r} is not a directory.")
     return str(path)

@@ -60,7 +60,7 @@ export function Composer({
     write(text);
     field.current?.focus();
   });
-  const mentions = useMentions(client, id, field, (text) => {
+  const mentions = useMentions(client, { conversation: id }, field, (text) => {
     write(text);
     field.current?.focus();
   });

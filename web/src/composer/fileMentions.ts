@@ -35,10 +35,18 @@ export interface MentionChoice extends Choice {
   typed: (text: string) => void;
 }
 
+/** Where files are looked for: below the directory of a conversation, or of one that will begin there. */
+export type FilePlace = { conversation: string } | { directory: string };
+
+function addressOf(place: FilePlace): string {
+  if ("conversation" in place) return `/api/conversations/${encodeURIComponent(place.conversation)}/files?`;
+  return `/api/directories/files?${place.directory ? `path=${encodeURIComponent(place.directory)}&` : ""}`;
+}
+
 /** The list of files after an @; `complete` writes the chosen one. */
 export function useMentions(
   client: Client,
-  id: string,
+  place: FilePlace,
   field: RefObject<HTMLTextAreaElement | null>,
   complete: (text: string) => void,
 ): MentionChoice {
@@ -46,13 +54,13 @@ export function useMentions(
   const [files, setFiles] = useState<{ sought: string; paths: string[] }>();
   const [at, setAt] = useState(0);
   const sought = mention?.sought;
+  const address = addressOf(place);
   useEffect(() => {
     if (sought === undefined) return;
     let isGone = false;
     const timer = setTimeout(() => {
-      const path = `/api/conversations/${encodeURIComponent(id)}/files`;
       client
-        .request<{ files: string[] }>("GET", `${path}?q=${encodeURIComponent(sought)}&limit=${SHOWN}`)
+        .request<{ files: string[] }>("GET", `${address}q=${encodeURIComponent(sought)}&limit=${SHOWN}`)
         .then(
           (told) => isGone || setFiles({ sought, paths: told.files }),
           () => {}, // without the list, typing still works
@@ -62,7 +70,7 @@ export function useMentions(
       isGone = true;
       clearTimeout(timer);
     };
-  }, [client, id, sought]);
+  }, [client, address, sought]);
   const paths = mention && files ? files.paths : [];
   const found = paths.map((path) => ({ name: path }));
   const close = () => setMention(undefined);

@@ -16,6 +16,7 @@ import { notifyChange } from "../app/serverChanges";
 import { AttachButton, Attachments, pasteFiles, useDropped } from "../composer/Attachments";
 import { CommandList, LIST, optionId } from "../composer/CommandList";
 import { draftName, returnText, useDraft } from "../composer/drafts";
+import { useMentions } from "../composer/fileMentions";
 import { messageOf, useAttachments } from "../composer/messageFiles";
 import { sendStoring } from "../composer/outbox";
 import { useCommands, useCommandsBefore } from "../composer/slashCommands";
@@ -77,10 +78,13 @@ export function NewConversation() {
 
   const attached = useAttachments(client, undefined, agent?.capabilities, showNotice);
   const isOver = useDropped(attached.take);
-  const commands = useCommands(useCommandsBefore(agent, cwd.trim()), (text) => {
+  const complete = (text: string) => {
     write(text);
     field.current?.focus();
-  });
+  };
+  const commands = useCommands(useCommandsBefore(agent, cwd.trim()), complete);
+  const mentions = useMentions(client, { directory: cwd.trim() }, field, complete);
+  const choice = commands.isOpen ? commands : mentions; // only one of them is open
 
   // A model or a mode of another agent does not count.
   const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
@@ -124,7 +128,7 @@ export function NewConversation() {
         }}
       >
         <div className="start-box">
-          <CommandList offered={commands} sign="/" />
+          <CommandList offered={choice} sign={choice === commands ? "/" : "@"} />
           <textarea
             ref={field}
             id="composer"
@@ -133,16 +137,18 @@ export function NewConversation() {
             aria-label={words.firstWords}
             placeholder={words.firstWords}
             aria-autocomplete="list"
-            aria-controls={commands.found.length ? LIST : undefined}
-            aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}
+            aria-controls={choice.found.length ? LIST : undefined}
+            aria-activedescendant={choice.found.length ? optionId(choice.at) : undefined}
             onChange={(event) => {
               write(event.target.value);
               commands.typed(event.target.value);
+              mentions.typed(event.target.value);
             }}
-            onBlur={(event) => event.relatedTarget?.id !== LIST && commands.close()}
+            onBlur={(event) => event.relatedTarget?.id !== LIST && choice.close()}
             onPaste={(event) => pasteFiles(event, attached)}
             onKeyDown={(event) => {
-              if (!event.nativeEvent.isComposing && commands.pressed(event)) return;
+              if (!event.nativeEvent.isComposing && (commands.pressed(event) || mentions.pressed(event)))
+                return;
               if (event.key !== "Enter" || event.shiftKey || isTouch() || event.nativeEvent.isComposing)
                 return;
               event.preventDefault();
@@ -206,7 +212,7 @@ export function NewConversation() {
           ))}
         </div>
       </form>
-      <Hints />
+      <Hints isStart />
       {isPicking && <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />}
       {careful.dialog}
     </main>

@@ -2,12 +2,12 @@ import { useWords } from "../app/language";
 
 const KEYS = ["/", "@", "ArrowUp", "Ctrl+K", "?"] as const;
 
-/** What can be typed: for a person who sees the page for the first time. */
-export function Hints() {
+/** What can be typed: for a person who sees the page for the first time. At the start there are no earlier messages. */
+export function Hints({ isStart = false }: { isStart?: boolean }) {
   const words = useWords();
   return (
     <ul className="hints">
-      {KEYS.map((key) => (
+      {KEYS.filter((key) => !(isStart && key === "ArrowUp")).map((key) => (
         <li key={key}>
           {key.split("+").map((each) => (
             <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>

@@ -1,4 +1,4 @@
-"""HTTP handler for the names of the files below a conversation's working directory."""
+"""HTTP handlers for the names of the files below a working directory: of a conversation, or of a new one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from starlette.responses import Response
 from turnwire.core.error_codes import Refused
 from turnwire.server.access.keys import Who
 from turnwire.server.api.responses import json_answer, number, word
-from turnwire.server.new_conversation import open_roots
+from turnwire.server.new_conversation import directory_for, open_roots
 from turnwire.server.service import Service
 
-__all__ = ["files"]
+__all__ = ["files", "files_in"]
 
 _MOST = 200  # maximum names in a response
 _MOST_SEEN = 20_000  # maximum directory entries that one request looks at
@@ -29,11 +29,24 @@ _LEFT_OUT = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 async def files(service: Service, request: Request, who: Who) -> Response:
     """GET /api/conversations/{id}/files?q=&limit="""
     talk = await service.talk(request.path_params["id"], who, closed=True)
+    return await _answer(service, request, who, talk.row.cwd)
+
+
+async def files_in(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/directories/files?path=&q=&limit="""
+    path = word(request, "path") or None
+    async with service.shares.of(who).costly():
+        cwd = await asyncio.to_thread(
+            directory_for, path, service.roots, "path"
+        )  # a disk may be slow
+    return await _answer(service, request, who, cwd)
+
+
+async def _answer(service: Service, request: Request, who: Who, cwd: str | None) -> Response:
     sought = (word(request, "q") or "").lower()
     if len(sought) > _LONGEST:
         raise Refused("INVALID_PAYLOAD", f"`q` has more than {_LONGEST} characters.")
     limit = number(request, "limit", 50, least=1, most=_MOST) or 50
-    cwd = talk.row.cwd
     if cwd is None:
         return json_answer({"files": [], "complete": True})
     async with service.shares.of(who).costly():

@@ -89,6 +89,7 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/changes", "GET", changes.changes),
     ("/api/agents", "GET", inbox_search_blobs.agents),
     ("/api/directories", "GET", directories.list_directories),
+    ("/api/directories/files", "GET", files.files_in),
     ("/api/blobs", "POST", inbox_search_blobs.put_blob),
     ("/api/blobs/{blob_id}", "GET", inbox_search_blobs.get_blob),
     ("/api/tickets", "POST", inbox_search_blobs.ticket),
