@@ -152,8 +152,33 @@ test("the palette offers what can be done in a conversation", async ({ person, e
   const { page } = person;
   await person.quick("hello");
   await state(page, "Ready");
-  await page.keyboard.press("Control+k");
   const palette = page.getByRole("dialog", { name: "Commands and conversations" });
+  const open = async () => {
+    await page.keyboard.press("Control+k");
+    await palette.getByRole("combobox").waitFor();
+  };
+  // What the menu of the conversation has, with the keyboard alone.
+  await open();
+  const here = palette.getByRole("group", { name: "This conversation" });
+  for (const name of ["Pin to the top", "Labels", "Print", "Share", "Archive", "Delete"])
+    await here.getByRole("option", { name, exact: true }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.type("labels");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Labels of “hello”" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Labels of “hello”" }).waitFor({ state: "detached" });
+  await open();
+  await page.keyboard.type("settings");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Settings" }).waitFor();
+  await open();
+  await palette.getByRole("option", { name: "Inbox" }).waitFor();
+  expect(await here.count()).toBe(0); // there is no conversation any more
+  await page.keyboard.press("Escape");
+  await page.goBack();
+  await state(page, "Ready");
+  await open();
   await palette.getByRole("combobox").fill("find");
   await page.keyboard.press("Enter");
   await expect

@@ -82,11 +82,23 @@ test("a conversation is renamed, found, exported, archived, restored and deleted
     // Asked again and again: a tab in the background draws nothing, so it cannot be waited for.
     await expect.poll(() => tab.locator(".state-words").allInnerTexts()).toEqual(["Ready"]);
   }
-  await page.locator("main").getByRole("button", { name: "More" }).click();
-  await page.getByRole("menuitem", { name: "Delete" }).click();
-  await page.getByRole("menuitem", { name: "Delete permanently" }).click();
-  await page.getByText("“Striped animals” is deleted").waitFor();
+  const remove = async () => {
+    await page.locator("main").getByRole("button", { name: "More" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await notice.waitFor();
+    await page.waitForURL(`${here.server.url}/`);
+  };
+  const notice = page.locator(".notice", { hasText: "“Striped animals” will be deleted" });
+  await remove();
+  await notice.getByRole("button", { name: "Undo" }).click();
+  await page.waitForURL(`${here.server.url}/c/${id}`);
+  await state(page, "Ready");
+  // A dismissed notice offers no undo any more.
+  await remove();
+  await notice.getByRole("button", { name: "Dismiss" }).click();
   await other.bringToFront();
   await other.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
-  await expect(here.server.ask("GET", `/api/conversations/${id}`)).rejects.toThrow("404");
+  await expect
+    .poll(() => here.server.ask("GET", `/api/conversations/${id}`).then(String, String))
+    .toMatch(/404/);
 });

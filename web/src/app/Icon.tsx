@@ -35,6 +35,7 @@ const PATHS = {
   pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
   tag: "M4 4h8l8 8-8 8-8-8zM8 8h.01",
   filter: "M4 6h16M7 12h10M10 18h4",
+  settings: "M4 7h8M18 7h2M12 7a3 3 0 1 0 6 0a3 3 0 1 0-6 0M4 17h2M12 17h8M6 17a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
   select: "M4 6h2v2H4zM4 14h2v2H4zM10 7h10M10 15h10",
   up: "m6 14 6-6 6 6",
   down: "m6 10 6 6 6-6",

@@ -13,6 +13,8 @@ type Tone = "calm" | "bad";
 interface Action {
   label: string;
   run: () => void;
+  /** Called when a person dismisses the notice: then the action is not offered any more. */
+  dismissed?: () => void;
 }
 
 interface Notice {
@@ -112,7 +114,10 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
               type="button"
               className="quiet small"
               aria-label={words.dismiss}
-              onClick={() => drop(each.key)}
+              onClick={() => {
+                drop(each.key);
+                each.action?.dismissed?.();
+              }}
             >
               <Icon name="cross" />
             </button>

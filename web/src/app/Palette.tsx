@@ -43,7 +43,8 @@ export default function Palette({ help, held, close }: Props) {
   const [at, setAt] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
   const list = useRef<HTMLDivElement>(null);
-  const actions = useActions(help);
+  const actions = usePageActions(help);
+  const here = useActionsHere();
   const talks = useTalks();
   useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
@@ -58,11 +59,12 @@ export default function Palette({ help, held, close }: Props) {
       run: () => goTo({ name: "search", words: text.trim() }),
     };
     return [
+      { title: words.palette.here, items: matching(here, text) },
       { title: words.palette.actions, items: matching(actions, text) },
       { title: words.conversations, items: matching(talks, text).slice(0, SHOWN) },
       { title: words.palette.search, items: text.trim() ? [search] : [] },
     ].filter(({ items }) => items.length);
-  }, [actions, talks, text, words]);
+  }, [here, actions, talks, text, words]);
   const items = groups.flatMap((group) => group.items);
   const chosen = items[Math.min(at, items.length - 1)];
 
@@ -148,12 +150,25 @@ function optionId({ id }: Item): string {
   return `palette-${id}`;
 }
 
-/** What can be done: everywhere, in the place that is shown, and the settings. */
-function useActions(help: () => void): Item[] {
+/** What can be done in the place that is shown. */
+function useActionsHere(): Item[] {
+  const [here] = useState(() =>
+    offeredActions().map(({ name, label, icon, keys, run }) => ({
+      id: `action-${name}`,
+      icon,
+      label,
+      about: keys,
+      run,
+    })),
+  );
+  return here;
+}
+
+/** What can be done everywhere, and the settings. */
+function usePageActions(help: () => void): Item[] {
   const words = useWords();
   const [theme, setTheme] = useTheme();
   const [language, setLanguage] = useLanguage();
-  const [here] = useState(offeredActions);
   const settings = (Object.keys(THEMES) as Theme[])
     .filter((each) => each !== theme)
     .map((each) => ({
@@ -164,15 +179,14 @@ function useActions(help: () => void): Item[] {
     }));
   const other = language === "zh" ? "en" : "zh";
   return [
-    ...here.map(({ name, label, icon, keys, run }) => ({
-      id: `action-${name}`,
-      icon,
-      label,
-      about: keys,
-      run,
-    })),
     { id: "new", icon: "plus", label: words.newConversation, about: "c", run: () => goTo({ name: "new" }) },
     { id: "inbox", icon: "inbox", label: words.inbox, about: "g", run: () => goTo({ name: "inbox" }) },
+    {
+      id: "settings",
+      icon: "settings",
+      label: words.settings.title,
+      run: () => goTo({ name: "settings" }),
+    },
     ...settings,
     {
       id: "language",

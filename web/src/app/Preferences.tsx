@@ -54,7 +54,7 @@ export function Preferences({ help }: { help: () => void }) {
             </MenuItem>
           )}
           <MenuItem
-            icon="filter"
+            icon="settings"
             onClick={() => {
               close();
               closeSidebar();

@@ -11,23 +11,26 @@ export interface PageAction {
   run: () => void;
 }
 
-const offered = new Map<string, () => PageAction>();
+const offered = new Map<string, () => readonly PageAction[]>();
 
 /** Offers an action while the component is mounted. */
 export function useAction(action: PageAction, isOn = true): void {
-  const latest = useRef(action);
-  latest.current = action;
-  const { name } = action;
+  useActions(action.name, isOn ? [action] : []);
+}
+
+/** Offers actions while the component is mounted. `name`: of all of them together. */
+export function useActions(name: string, actions: readonly PageAction[]): void {
+  const latest = useRef(actions);
+  latest.current = actions;
   useEffect(() => {
-    if (!isOn) return;
     const current = () => latest.current;
     offered.set(name, current);
     return () => {
       if (offered.get(name) === current) offered.delete(name);
     };
-  }, [name, isOn]);
+  }, [name]);
 }
 
 export function offeredActions(): PageAction[] {
-  return [...offered.values()].map((current) => current());
+  return [...offered.values()].flatMap((current) => current());
 }

@@ -216,7 +216,7 @@ function SelectionBar({ selected, all, select }: SelectionProps) {
   const words = useWords();
   const { showsArchived } = useConversations();
   const actions = useSelectionActions();
-  const run = (work: Promise<void>) => {
+  const run = (work: Promise<unknown>) => {
     select(undefined);
     void work;
   };

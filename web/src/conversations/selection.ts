@@ -1,4 +1,4 @@
-// Actions on several conversations at once, each of which can be undone.
+// Actions on one or several conversations at once, each of which can be undone.
 import { pageHeaders } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback } from "react";
@@ -8,7 +8,7 @@ import { notifyChange } from "../app/serverChanges";
 import { deleteDrafts } from "../composer/drafts";
 import { useConversations } from "./conversationList";
 
-/** Milliseconds until a deletion is carried out. As long as its notice is shown. */
+/** Milliseconds until a deletion is carried out, unless its notice is dismissed. As long as the notice is shown. */
 const LATER = 20_000;
 /** Deletions that wait. A page that is closed carries them out at once. */
 const waiting = new Map<string, { timer: ReturnType<typeof setTimeout>; run: () => void }>();
@@ -40,7 +40,14 @@ function deleteLater(id: string, done: () => void): void {
 
 interface Selection {
   archive: (ids: string[], archived: boolean) => Promise<void>;
-  remove: (ids: string[]) => Promise<void>;
+  /** Deletes conversations, which can be undone for a while. Returns those that are in the archive until then. */
+  remove: (ids: string[], told?: Told) => Promise<string[]>;
+}
+
+interface Told {
+  /** What the notice says. */
+  text: string;
+  undone: () => void;
 }
 
 export function useSelectionActions(): Selection {
@@ -70,7 +77,7 @@ export function useSelectionActions(): Selection {
       run: () => void set(done, !archived),
     });
   };
-  const remove = async (ids: string[]) => {
+  const remove = async (ids: string[], told?: Told) => {
     const wasArchived = new Set<string>();
     for (const id of ids) {
       const info = await showingRefusal(client.request<{ archived?: boolean }>("GET", pathOf(id)));
@@ -82,15 +89,23 @@ export function useSelectionActions(): Selection {
         notifyChange();
         void refresh();
       });
-    if (!done.length) return;
+    if (!done.length) return done;
     const undo = async () => {
       for (const id of done) keep(id);
       await set(
         done.filter((id) => !wasArchived.has(id)),
         false,
       );
+      told?.undone();
     };
-    showNotice(words.selecting.deleted(done.length), "calm", { label: words.undo, run: () => void undo() });
+    showNotice(told?.text ?? words.selecting.deleted(done.length), "calm", {
+      label: words.undo,
+      run: () => void undo(),
+      dismissed: () => {
+        for (const id of done) waiting.get(id)?.run();
+      },
+    });
+    return done;
   };
   return { archive, remove };
 }

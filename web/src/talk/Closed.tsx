@@ -2,6 +2,7 @@
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
+import { useActions } from "../app/actions";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { MenuButton } from "../app/Menu";
@@ -10,6 +11,7 @@ import { PageHeader } from "../app/PageHeader";
 import { notifyChange, useChanges } from "../app/serverChanges";
 import { deleteDrafts } from "../composer/drafts";
 import { ConversationMenu } from "../conversations/ConversationMenu";
+import { useConversationActions } from "../conversations/conversationActions";
 import { useConversations } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
 import type { Subject } from "../inspect/Inspector";
@@ -95,6 +97,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const [subject, setSubject] = useState<Subject>();
   const name = nameOf(info.title, info, useOriginal(info), words);
   useTitle(name, undefined);
+  useActions("conversation", useConversationActions({ id: info.id, info, title: info.title, isHere: true }));
   const actions = useMemo<MessageActions>(
     () => ({
       inspect: (message, blockId) => setSubject({ message, blockId }),

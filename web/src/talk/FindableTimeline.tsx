@@ -9,7 +9,7 @@ import { goTo } from "../app/navigation";
 import { onDemand } from "../app/onDemand";
 import { useKeys } from "../app/shortcuts";
 import type { TextHit } from "./findText";
-import { printConversation, usePrint } from "./printing";
+import { usePrint } from "./printing";
 import { Timeline } from "./Timeline";
 
 const FindBar = onDemand(async () => (await import("./FindBar")).default);
@@ -29,7 +29,6 @@ export function FindableTimeline(props: Props) {
   const [isOpen, setOpen] = useState(false);
   const [found, setFound] = useState<{ hit: TextHit; text: string }>();
   useAction({ name: "find", label: words.find.title, icon: "search", keys: "Ctrl+F", run: openFindBar });
-  useAction({ name: "print", label: words.print, icon: "printer", run: printConversation });
   const latest = useRef(props);
   latest.current = props;
   const { showNotice, showRefusal } = useNotices();

@@ -2,7 +2,7 @@
 import type { MessageView, View } from "@turnwire/client";
 import { useConversation, useStop, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { useAction } from "../app/actions";
+import { useAction, useActions } from "../app/actions";
 import { composer, focusComposerIfLost } from "../app/focus";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
@@ -12,6 +12,7 @@ import { Composer } from "../composer/Composer";
 import { deleteOtherStartedTexts, returnText } from "../composer/drafts";
 import { sendStoring } from "../composer/outbox";
 import { Queue } from "../composer/Queue";
+import { useConversationActions } from "../conversations/conversationActions";
 import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
 import type { Subject } from "../inspect/Inspector";
@@ -82,6 +83,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
   useAction({ name: "stop", label: words.stop, icon: "stop", keys: "Esc", run: () => void stop() }, mayStop);
   useCopyActions(view);
+  useActions("conversation", useConversationActions({ id, info, title, isHere: true }));
   const mayFork = capabilities?.fork === true;
   const mayRewind = supportsCommand(capabilities, "user.rewind");
   const actions = useMemo<MessageActions>(() => {

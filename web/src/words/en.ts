@@ -643,9 +643,7 @@ export const en = {
   reopenIt: (title: string) => `Take “${title}” out of the archive`,
   reopened: "Taken out of the archive",
   delete: "Delete",
-  deleteWarning: "This cannot be undone.",
-  deletePermanently: "Delete permanently",
-  deletedIt: (title: string) => `“${title}” is deleted`,
+  deletedIt: (title: string) => `“${title}” will be deleted`,
 
   // the inspector
   layers: {
@@ -667,6 +665,7 @@ export const en = {
   palette: {
     title: "Commands and conversations",
     placeholder: "Type the name of a command or a conversation",
+    here: "This conversation",
     actions: "Commands",
     search: "Messages",
     searchFor: (text: string) => `Search all messages for “${text}”`,

@@ -573,9 +573,7 @@ export const zh: Words = {
   reopenIt: (title) => `取消归档“${title}”`,
   reopened: "已取消归档",
   delete: "删除",
-  deleteWarning: "此操作无法撤销。",
-  deletePermanently: "永久删除",
-  deletedIt: (title) => `已删除“${title}”`,
+  deletedIt: (title) => `将删除“${title}”`,
 
   layers: {
     title: (n) => `条目 ${n}`,
@@ -596,6 +594,7 @@ export const zh: Words = {
   palette: {
     title: "命令与对话",
     placeholder: "输入命令或对话的名称",
+    here: "此对话",
     actions: "命令",
     search: "消息",
     searchFor: (text) => `在所有消息中搜索“${text}”`,
