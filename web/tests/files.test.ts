@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll } from "vitest";
 import { violations } from "./axe";
-import { say, state } from "./browser";
+import { pressIn, say, state } from "./browser";
 import { stage } from "./scene";
 import { ROOT, Server } from "./server";
 
@@ -47,6 +47,52 @@ test("the first message has a text, a picture and a PDF, and the PDF is saved fr
   const copy = join(folder, "saved.pdf");
   await saved.saveAs(copy);
   expect(readFileSync(copy, "utf-8")).toBe("%PDF-1");
+});
+
+test("a failed turn is tried again with its picture and its file", async ({ person, expect }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/new`);
+  await page.getByRole("radio", { name: "reader" }).check();
+  await page.getByLabel("Add files").setInputFiles([PDF]);
+  await paste(page, "What do you want to say?", "dot.png", "image/png");
+  await expect.poll(() => page.locator(".attached li").count()).toBe(2);
+  await page.getByLabel("What do you want to say?").fill("fail");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect.poll(() => page.locator(".row.turn .failure").count()).toBe(2);
+  const said = page.locator(".row.said:not(.pending)");
+  await expect.poll(() => said.count()).toBe(2);
+  for (const each of [said.first(), said.last()]) {
+    await each.getByText("fail", { exact: true }).waitFor();
+    await each.getByTitle("Download report.pdf").waitFor();
+    await each.locator(".pictures img").waitFor();
+  }
+});
+
+test("a message is edited in a fork with its picture and its file", async ({ person, expect }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/new`);
+  await page.getByRole("radio", { name: "reader" }).check();
+  await page.getByLabel("Add files").setInputFiles([PDF]);
+  await paste(page, "What do you want to say?", "dot.png", "image/png");
+  await expect.poll(() => page.locator(".attached li").count()).toBe(2);
+  await page.getByLabel("What do you want to say?").fill("Read it");
+  await page.keyboard.press("Enter");
+  await page.getByText("I have read report.pdf: 6 bytes. That is all.").waitFor();
+  await state(page, "Ready");
+  const id = new URL(page.url()).pathname;
+  await pressIn(page.locator(".row.said"), "Edit, and send it");
+  await page.waitForURL((url) => /\/c\//.test(url.pathname) && url.pathname !== id);
+  await expect.poll(() => page.locator(".attached li:not(.loading)").count()).toBe(2);
+  const field = page.getByLabel("Message", { exact: true });
+  await expect.poll(() => field.inputValue()).toBe("Read it");
+  await field.fill("Read it again");
+  await page.keyboard.press("Enter");
+  await page.getByText("I have read report.pdf: 6 bytes. That is all.").waitFor();
+  const said = page.locator(".row.said:not(.pending)");
+  await said.getByText("Read it again").waitFor();
+  await said.getByTitle("Download report.pdf").waitFor();
+  await said.locator(".pictures img").waitFor();
 });
 
 test("an agent that does not take a file says so before anything is sent", async ({ person, expect }) => {

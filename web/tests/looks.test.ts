@@ -163,3 +163,16 @@ for (const [width, height] of [
     expect(await isWithin()).toBe(true);
     await person.leave();
   });
+
+test("times look as in the region of the person", async ({ expect }) => {
+  for (const [locale, time] of [
+    ["en-GB", /^\d\d:\d\d$/],
+    ["en-US", /^\d{1,2}:\d\d\s[AP]M$/],
+  ] as const) {
+    const person = await Person.enter(here.browser, here.server, { locale });
+    await person.quick("hello");
+    await person.page.locator(".row.turn time").waitFor();
+    expect(await person.page.locator(".row.turn time").innerText()).toMatch(time);
+    await person.leave();
+  }
+});

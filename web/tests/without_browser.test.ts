@@ -22,6 +22,7 @@ import { outputText, picturesIn } from "../src/tools/toolValues";
 import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
 import { shortPath } from "../src/words/paths";
+import { regional } from "../src/words/region";
 import { dayOf } from "../src/words/times";
 import { zh } from "../src/words/zh";
 
@@ -312,6 +313,12 @@ test("messages of another day have that day above them; the first ones unless it
   const now = [said("now", new Date().toISOString())];
   expect(rowsOf({ messages: now, turns: [] }, true).map(({ kind }) => kind)).toEqual(["said"]);
   expect(rowsOf({ messages, turns: [] })[3]).toBe(rowsOf({ messages, turns: [] })[3]);
+});
+
+test("a language has the region that the browser prefers, if it is of that language", () => {
+  expect(regional("en", ["de-AT", "en-GB", "en-US"])).toBe("en-GB");
+  expect(regional("zh-CN", ["zh-TW"])).toBe("zh-TW");
+  expect(regional("en", ["zh-CN"])).toBe("en");
 });
 
 test("a day has its name or its date, in both languages", () => {

@@ -12,6 +12,7 @@ import { CommandList, LIST, optionId } from "./CommandList";
 import { draftName, useDraft, useReturnedText } from "./drafts";
 import { useMentions } from "./fileMentions";
 import { useAttachments } from "./messageFiles";
+import { useReturnedFiles } from "./returnedFiles";
 import { useCommands, useCommandsOf } from "./slashCommands";
 
 /** Whether the browser adapts the height of a field to its content. */
@@ -85,6 +86,7 @@ export function Composer({
     commands.close();
     write(joinTexts(words, latest.current));
   });
+  useReturnedFiles(id, capabilities && files.take);
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (!event.nativeEvent.isComposing && (commands.pressed(event) || mentions.pressed(event))) return;
     composer.pressed(event);

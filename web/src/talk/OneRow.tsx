@@ -358,7 +358,7 @@ function TurnEnding({ row, actions }: EndingProps) {
         <Time at={row.answer?.message.timestamp} />
         <span className="figures">
           {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
-          {usage && (
+          {usage && read + (usage.output_tokens ?? 0) > 0 && (
             <span title={words.tokensTitle}>
               {words.tokens(count(read), count(usage.output_tokens ?? 0))}
             </span>

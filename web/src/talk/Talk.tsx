@@ -12,6 +12,7 @@ import { Composer } from "../composer/Composer";
 import { deleteOtherStartedTexts, returnText } from "../composer/drafts";
 import { sendStoring } from "../composer/outbox";
 import { Queue } from "../composer/Queue";
+import { returnFiles } from "../composer/returnedFiles";
 import { useConversationActions } from "../conversations/conversationActions";
 import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
@@ -34,7 +35,7 @@ import { type MessageActions, textIn } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
 import { Plan } from "./Plan";
 import { PrintTitle } from "./PrintTitle";
-import { contentFor } from "./regenerate";
+import { contentFor, filesOf } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
 import { TurnChoices } from "./TurnChoices";
 import { useTitle } from "./tabTitle";
@@ -86,6 +87,12 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   useActions("conversation", useConversationActions({ id, info, title, isHere: true }));
   const mayFork = capabilities?.fork === true;
   const mayRewind = supportsCommand(capabilities, "user.rewind");
+  /** Sends a message once more, with its pictures and files: into a fork, or as a new turn. */
+  const again = useCallback(
+    async (to: string, message: MessageView) =>
+      void showingRefusal(sendStoring(client, to, await contentFor(client, to, message))),
+    [client, showingRefusal],
+  );
   const actions = useMemo<MessageActions>(() => {
     /** Forks before a message. */
     const forkBefore = async (message: MessageView, then: (fork: string) => void | Promise<void>) => {
@@ -95,38 +102,40 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       goTo({ name: "talk", id: fork });
       showNotice(words.isFork, "calm");
     };
-    const again = async (to: string, message: MessageView) => {
-      const content = await contentFor(client, to, message);
-      void showingRefusal(sendStoring(client, to, content));
-    };
     return {
       inspect: (message, blockId) => setOver({ name: "layers", subject: { message, blockId } }),
       addressOf: (message, blockId) => messageAddress(client, id, message, blockId),
       edit: mayFork
-        ? (message, text) => void forkBefore(message, (fork) => returnText(fork, text))
+        ? (message, text) =>
+            void forkBefore(message, async (fork) => {
+              returnText(fork, text);
+              returnFiles(fork, await filesOf(message));
+            })
         : undefined,
       regenerate: mayFork ? (message) => void forkBefore(message, (fork) => again(fork, message)) : undefined,
       restoreFiles: mayRewind
         ? ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence })
         : undefined,
     };
-  }, [client, id, mayFork, mayRewind, showingRefusal, showNotice, words]);
+  }, [client, id, mayFork, mayRewind, again, showingRefusal, showNotice, words]);
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
-  const { turn: failed, text: failedText } = failedTurn(talk) ?? {};
+  const { turn: failed, prompt } = failedTurn(talk) ?? {};
+  const [isRetrying, setRetrying] = useState(false);
   const retry = useMemo(
     () =>
-      failed === undefined
+      failed === undefined || prompt === undefined || isRetrying
         ? undefined
         : {
             turn: failed,
             run: () => {
               setSpoken((times) => times + 1);
-              void showingRefusal(sendStoring(client, id, failedText ?? ""));
+              setRetrying(true); // files are uploaded first, which takes a while
+              void showingRefusal(again(id, prompt)).then(() => setRetrying(false));
               focusComposerIfLost(); // its button is removed
             },
           },
-    [failed, failedText, client, id, showingRefusal],
+    [failed, prompt, isRetrying, again, id, showingRefusal],
   );
 
   // A started answer is deleted as soon as the question is answered, by any client.

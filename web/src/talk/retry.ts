@@ -10,17 +10,14 @@ export interface Retry {
 
 export const RetryTurn = createContext<Retry | undefined>(undefined);
 
-/** Returns the last turn, if it failed and nothing was said since, and the text of its message. */
+/** Returns the last turn, if it failed and nothing was said since, and its message. */
 export function failedTurn({ view, unanswered }: Pick<Snapshot, "view" | "unanswered">) {
   const { messages, status, turns } = view;
   const last = turns.at(-1);
   const isIdle = status?.turn_id === undefined && !status?.queue.length && !unanswered.length;
   if (!last?.end.is_error || !isIdle) return undefined;
   const prompt = messages.findLast((message) => message.turn_id === last.turn_id && isPrompt(message));
-  // A message with pictures is written again: its pictures belong to the first message.
-  if (!prompt?.blocks.length) return undefined;
-  const texts = prompt.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return texts.length === prompt.blocks.length ? { turn: last.turn_id, text: texts.join("\n") } : undefined;
+  return prompt?.blocks.length ? { turn: last.turn_id, prompt } : undefined;
 }
 
 function isPrompt({ role, origin, steered, parent_tool_use_id }: MessageView): boolean {

@@ -1,4 +1,5 @@
 // The texts of the page in English. The type makes sure that every language has all of them.
+import { regional } from "./region";
 
 export const en = {
   locale: "en",
@@ -93,7 +94,7 @@ export const en = {
   showMore: "Show more",
   untitled: (since?: string) =>
     since
-      ? `Untitled, ${new Date(since).toLocaleDateString("en", { day: "numeric", month: "short" })}`
+      ? `Untitled, ${new Date(since).toLocaleDateString(regional("en"), { day: "numeric", month: "short" })}`
       : "Untitled",
   welcome: "Talk to an agent",
   welcomeHint: "Start a conversation, or choose one from the list. Nothing is lost when you close the page.",

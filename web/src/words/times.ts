@@ -1,4 +1,5 @@
 import type { Words } from "./en";
+import { regional } from "./region";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
@@ -7,7 +8,7 @@ function formatted(at: string, words: Words, options: Intl.DateTimeFormatOptions
   const name = `${words.locale} ${JSON.stringify(options)}`;
   let format = formats.get(name);
   if (format === undefined) {
-    format = new Intl.DateTimeFormat(words.locale, options);
+    format = new Intl.DateTimeFormat(regional(words.locale), options);
     formats.set(name, format);
   }
   return format.format(new Date(at));
@@ -15,7 +16,7 @@ function formatted(at: string, words: Words, options: Intl.DateTimeFormatOptions
 
 /** Returns the time of day. */
 export function timeOfDay(at: string, words: Words): string {
-  return formatted(at, words, { hour: "2-digit", minute: "2-digit" });
+  return formatted(at, words, { timeStyle: "short" });
 }
 
 /** Returns the whole date and time. */
@@ -44,5 +45,5 @@ export function ago(at: string, words: Words, now = Date.now()): string {
   if (seconds < 3600) return words.ago.minutes(Math.floor(seconds / 60));
   if (seconds < 86_400) return words.ago.hours(Math.floor(seconds / 3600));
   if (seconds < 7 * 86_400) return words.ago.days(Math.floor(seconds / 86_400));
-  return new Date(at).toLocaleDateString(words.locale);
+  return new Date(at).toLocaleDateString(regional(words.locale));
 }

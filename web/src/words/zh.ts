@@ -1,5 +1,6 @@
 // 中文界面。
 import type { Words } from "./en";
+import { regional } from "./region";
 
 export const zh: Words = {
   locale: "zh-CN",
@@ -77,7 +78,7 @@ export const zh: Words = {
   showMore: "显示更多",
   untitled: (since) =>
     since
-      ? `未命名，${new Date(since).toLocaleDateString("zh-CN", { day: "numeric", month: "short" })}`
+      ? `未命名，${new Date(since).toLocaleDateString(regional("zh-CN"), { day: "numeric", month: "short" })}`
       : "未命名",
   welcome: "与智能体对话",
   welcomeHint: "开始一个对话，或从列表中选择。关闭页面不会丢失任何内容。",

@@ -30,6 +30,8 @@ class Bold(DemoAgent):
 @agent("reader", images=True, files=["application/pdf", "application/zip"])
 async def reader(turn: AgentTurn) -> AsyncGenerator[str | Ask, str]:
     """Says which files it was given."""
+    if turn.text == "fail":
+        raise ValueError("The reader failed, as it was asked to.")
     if turn.text == "ask me":
         yield Ask("Shall I read?", ["Yes", "No"])
     for part in turn.content:
