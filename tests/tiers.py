@@ -30,6 +30,7 @@ VOLUME = (
     "server/aisdk/test_socket.py",
     "server/aisdk/test_socket_transport.py",
     "turn_streams/agui/test_packages.py",
+    "turn_streams/aisdk/test_cuts.py",
     "turn_streams/aisdk/test_packages.py",
     "server/nodes/test_cut_off.py",
     "server/nodes/test_sigterm.py",

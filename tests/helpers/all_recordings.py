@@ -17,7 +17,7 @@ from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.claude import ClaudeStreamAdapter
 
-__all__ = ["DEMO_SCENES", "RECORDINGS", "events_in"]
+__all__ = ["BOTH", "BOTH_AND_SCENES", "DEMO_SCENES", "RECORDINGS", "events_in"]
 
 _MOST = 64 * 1024 * 1024
 _TOOL = {"name": "paint", "description": "Paints.", "parameters": {"type": "object"}}
@@ -39,6 +39,9 @@ RECORDINGS = tuple(
     for path in sorted((FIXTURES / folder).glob(pattern))
 )
 """The recorded streams, by folder and file. Those of Claude have one or both directions."""
+BOTH = [each for each in RECORDINGS if each.removesuffix(".jsonl") + ".io.jsonl" not in RECORDINGS]
+"""The same without those of one direction that are also there with the lines of the host."""
+BOTH_AND_SCENES = [*BOTH, *DEMO_SCENES]
 
 
 @cache

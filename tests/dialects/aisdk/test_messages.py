@@ -57,6 +57,10 @@ def test_a_tool_call_has_one_part() -> None:
     ready = (*begun, u.ToolInputAvailable("t-1", "Read", {}))
     whole = {**TOOL, "input": {}}
     assert parts(*ready) == [{**whole, "state": "input-available"}]
+    about = {"turnwire": {"parentToolCallId": "t-0"}}
+    nested = (*begun, u.ToolInputAvailable("t-1", "Read", {}, about))
+    told = {**whole, "state": "input-available", "callProviderMetadata": about}
+    assert parts(*nested) == [told]
     asked = (*ready, u.ToolApprovalRequest("r-1", "t-1"))
     waits = {**whole, "approval": {"id": "r-1"}}
     assert parts(*asked) == [{**waits, "state": "approval-requested"}]

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.all_recordings import DEMO_SCENES, RECORDINGS, events_in
+from tests.helpers.all_recordings import BOTH, DEMO_SCENES, RECORDINGS, events_in
 from tests.turn_streams.agui.helpers.cuts import check_cuts, cuts_of, whole_tree
 from tests.turn_streams.agui.helpers.judges import judged_streams
 from tests.turn_streams.agui.helpers.streams import recorded_frames
 from tests.turn_streams.agui.helpers.trees import tree_of_messages
 
 GROUPS = 16
-# The recordings of one direction are those of both directions without the lines of the host.
-BOTH = [each for each in RECORDINGS if each.removesuffix(".jsonl") + ".io.jsonl" not in RECORDINGS]
 CUTS = {"long": 15}  # frames at which the connection of a long answer is cut
 MOST_CUTS = 100
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.helpers.session_driver import talking
+from tests.helpers.all_recordings import DEMO_SCENES, RECORDINGS, events_in
 from tests.helpers.recorded_streams import RECORDED, events_of
 from tests.turn_streams.aisdk.helpers.streams import (
     assembled,
@@ -19,6 +20,7 @@ from tests.turn_streams.aisdk.helpers.streams import (
     streams_of,
     turns_in,
 )
+from tests.turn_streams.aisdk.helpers.trees import tree_of_ui, tree_of_view
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.engine.recording_view import Recording
@@ -41,6 +43,12 @@ def test_the_history_is_what_the_streams_assemble_to(path: Path) -> None:
         else:
             assert told == streamed
     assert not by_turn
+
+
+@pytest.mark.parametrize("name", [*RECORDINGS, *(each for each in DEMO_SCENES if each != "long")])
+def test_the_history_has_our_view_block_for_block(name: str) -> None:
+    frames = [frame for some in recorded_frames(events_in(name)) for frame in some]
+    assert tree_of_ui(history(frames)) == tree_of_view(frames)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

@@ -203,11 +203,22 @@ def test_a_tool_call_grows_and_has_a_result() -> None:
         u.ToolOutputError("t-1", "no")
     ]
     assert wrote(call(1, input={}), result(2, {"a": 1}, is_error=True))[1:] == [
-        u.ToolOutputError("t-1", "The tool has failed.")
+        u.ToolOutputError("t-1", '{"a":1}')
     ]
     assert wrote(result(2, "of another turn")) == []
     [wrong] = wrote(call(1, input_text="{"))
     assert wrong == u.ToolInputError("t-1", "Read", "{", "The input is not valid JSON.")
+
+
+def test_a_call_of_a_sub_agent_names_the_call_that_started_it() -> None:
+    about = {"turnwire": {"parentToolCallId": "t-0"}}
+    [told] = wrote(call(1, input={}, parent_tool_use_id="t-0"))
+    assert told == u.ToolInputAvailable("t-1", "Read", {}, about)
+    asked = msgspec.structs.replace(PERMISSION, parent_tool_use_id="t-0")
+    tool, _, data = wrote(frame(f.AssistantPermissionRequest, asked))
+    assert tool == u.ToolInputAvailable("t-1", "Read", {"a": 1}, about)
+    assert isinstance(data, u.DataChunk)
+    assert data.data["parentToolCallId"] == "t-0"
 
 
 def test_progress_is_a_preliminary_output() -> None:
@@ -241,6 +252,9 @@ def test_images_are_files_and_other_blocks_are_data() -> None:
     assert wrote(image(url="https://a.example")) == [u.File("https://a.example", "image/png")]
     assert wrote(image(data="AAAA")) == [u.File("data:image/png;base64,AAAA", "image/png")]
     assert wrote(image(blob={"blob_id": "b"})) == [u.File("/api/blobs/b", "image/png")]
+    mounted = writer(blob_url="/agents/api/blobs/{}".format)
+    pictured = wrote(image(blob={"blob_id": "b"}), on=mounted)
+    assert pictured == [u.File("/agents/api/blobs/b", "image/png")]
     empty = {"type": "image", "mime_type": "image/png"}
     assert wrote(image()) == [u.DataChunk("data-block", "m:3", empty)]
     assert wrote(block(["odd"])) == [u.DataChunk("data-block", "m:3", ["odd"])]
@@ -293,6 +307,18 @@ def test_a_question_has_its_answer() -> None:
     assert isinstance(second, u.DataChunk)
     assert (first.id, first.data["state"]) == ("q-1", "open")
     assert (second.data["state"], second.data["answer"]) == ("answered", "Because")
+
+
+def test_a_question_has_what_the_agent_was_told() -> None:
+    none: Any = None
+    asked = p.RequestInput("q-1", "Why?", [], True, none, "i", none, [], "q-1", "m", 0, 1, "Ask")
+    first, second = wrote(
+        frame(f.AssistantRequestInput, asked), result(2, "No answer.", name="q-1", is_error=True)
+    )
+    assert isinstance(first, u.DataChunk)
+    assert second == u.DataChunk(
+        "data-question", "q-1", {**first.data, "result": "No answer.", "isError": True}
+    )
 
 
 def test_a_stream_that_continues_sends_only_what_is_new() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 __all__ = [
     "Abort",
@@ -155,6 +155,7 @@ class ToolInputAvailable(_Executed, frozen=True, tag="tool-input-available"):
     tool_call_id: str
     tool_name: str
     input: Any
+    provider_metadata: Metadata | UnsetType = UNSET
 
 
 class ToolInputError(_Executed, frozen=True, tag="tool-input-error"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from turnwire.dialects.aisdk import chunks as u
 
@@ -85,6 +86,8 @@ class MessageBuilder:
                 self._call(chunk.tool_call_id, chunk.tool_name, state="input-streaming")
             case u.ToolInputAvailable():
                 ready = {"state": "input-available", "input": chunk.input}
+                if chunk.provider_metadata is not UNSET:
+                    ready["callProviderMetadata"] = chunk.provider_metadata
                 self._call(chunk.tool_call_id, chunk.tool_name, **ready)
             case u.ToolInputError():
                 wrong = {"state": "output-error", "input": chunk.input}

@@ -28,7 +28,7 @@ from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_ID, MOST_PAGE
 from turnwire.server.agui.capabilities import capabilities_of, takes_client_tools
 from turnwire.server.agui.events import RunEvents
-from turnwire.server.api.responses import SAFE_HEADERS, json_answer, read_json, word
+from turnwire.server.api.responses import SAFE_HEADERS, blob_urls, json_answer, read_json, word
 from turnwire.server.named_chats import find_chat
 from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.service import Service
@@ -98,7 +98,7 @@ async def run(service: Service, request: Request, who: Who) -> Response:
     sent = [each.id for each in said.messages if each.role == "user"]
     results = [each.tool_call_id or "" for each in said.messages if each.role == "tool"]
     writer = AguiWriter(
-        *(about, place), own=own, said=sent, answered=results, blob_url=_blob_url(request)
+        *(about, place), own=own, said=sent, answered=results, blob_url=blob_urls(request.scope)
     )
     return await _stream(service, request, who, talk, writer, place)
 
@@ -122,7 +122,7 @@ async def connect(service: Service, request: Request, who: Who) -> Response:
         return _told(about, await _messages(service, request, who, talk))
     if place is not None and not await _can_continue(service, talk, place):
         place = None
-    writer = AguiWriter(about, place, blob_url=_blob_url(request))
+    writer = AguiWriter(about, place, blob_url=blob_urls(request.scope))
     return await _stream(service, request, who, talk, writer, place)
 
 
@@ -184,11 +184,6 @@ def _tools(service: Service, agent: str, said: RunAgentInput) -> list[dict[str, 
     ]
     check_client_tools(tools)
     return tools
-
-
-def _blob_url(request: Request) -> Any:
-    root: str = request.scope.get("root_path", "")
-    return (root + "/api/blobs/{}").format
 
 
 # --- what a client has ----------------------------------------------------------------------------
@@ -339,4 +334,4 @@ async def _messages(service: Service, request: Request, who: Who, talk: Talk) ->
         async with aclosing(pages):
             async for page in pages:
                 frames += [as_frame(item, talk.id) for item in page]
-    return messages_of(frames, status, _blob_url(request))
+    return messages_of(frames, status, blob_urls(request.scope))

@@ -14,7 +14,7 @@ from turnwire.engine.fanout.follow import Place
 from turnwire.engine.fanout.log_pages import pages_of
 from turnwire.server.access.keys import Who
 from turnwire.server.aisdk import chats
-from turnwire.server.api.responses import SAFE_HEADERS, json_answer, number, read_json
+from turnwire.server.api.responses import SAFE_HEADERS, blob_urls, json_answer, number, read_json
 from turnwire.server.service import Service
 from turnwire.server.sse.stream import EventStream
 from turnwire.server.sse.turn_events import TurnEvents
@@ -35,7 +35,7 @@ async def submit(service: Service, request: Request, who: Who) -> Response:
     """POST /api/chat: a new message, an edited one, another answer, or answers to requests."""
     version = _version(request)
     said = await read_json(request, ChatRequest, service.settings, is_chat=True)
-    return _stream(service, who, await chats.send(service, who, said), version)
+    return _stream(service, request, who, await chats.send(service, who, said), version)
 
 
 async def resume(service: Service, request: Request, who: Who) -> Response:
@@ -46,7 +46,7 @@ async def resume(service: Service, request: Request, who: Who) -> Response:
     answer = await chats.running(service, who, request.path_params["chat"], place)
     if answer is None or request.method == "HEAD":
         return Response(status_code=204, headers=SAFE_HEADERS)
-    return _stream(service, who, answer, version)
+    return _stream(service, request, who, answer, version)
 
 
 async def messages(service: Service, request: Request, who: Who) -> Response:
@@ -63,8 +63,7 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
         async with aclosing(pages):
             async for page in pages:
                 frames += [as_frame(item, talk.id) for item in page]
-    root = request.scope.get("root_path", "")
-    told = history_of(frames, status, version=version, blob_url=(root + "/api/blobs/{}").format)
+    told = history_of(frames, status, version=version, blob_url=blob_urls(request.scope))
     return json_answer({"messages": told, "conversation": talk.id})
 
 
@@ -79,9 +78,13 @@ def _version(request: Request) -> int:
     return number(request, "version", 7, least=5, most=99) or 7
 
 
-def _stream(service: Service, who: Who, answer: chats.Answer, version: int) -> Response:
+def _stream(
+    service: Service, request: Request, who: Who, answer: chats.Answer, version: int
+) -> Response:
     talk = answer.talk
-    writer = UiWriter(answer.reader, after=answer.after, version=version)
+    writer = UiWriter(
+        answer.reader, after=answer.after, version=version, blob_url=blob_urls(request.scope)
+    )
     events = TurnEvents(
         writer, event_of, UiSent, talk.id, lambda: iso(service.engine.clock.now()), last=_DONE
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from turnwire.server.aisdk.socket_stream import ChatStream
 from turnwire.server.api.problems import refusal_of
 from turnwire.server.sockets.outlet import Gone, Send, Wire
 from turnwire.server.sockets.peer import Client
+from turnwire.turn_streams.aisdk.writer import UiWriter
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -47,11 +49,19 @@ class ChatConnection(Client):
     follows_at_once = False  # each request follows its own conversation
 
     def __init__(
-        self, service: Service, who: Who, send: Send, wire: Wire | None, *, abort_stops: bool
+        self,
+        service: Service,
+        who: Who,
+        send: Send,
+        wire: Wire | None,
+        *,
+        abort_stops: bool,
+        blob_url: Callable[[str], str],
     ) -> None:
         """`abort_stops`: a request that is aborted also stops its turn."""
         super().__init__(service, who, send, wire)
         self._abort_stops = abort_stops
+        self._blob_url = blob_url
         self._streams: dict[str, ChatStream] = {}  # by the id of the request
         self._opening = asyncio.Lock()  # one stream at a time sends its first frames
 
@@ -111,8 +121,10 @@ class ChatConnection(Client):
 
     def _begin(self, request_id: str, answer: chats.Answer) -> None:
         name = self.service.engine.new_id()
+        writer = UiWriter(answer.reader, after=answer.after, blob_url=self._blob_url)
         size = self.settings.buffer_bytes
-        stream = ChatStream(request_id, answer, name, self.outlet, self._ended, size=size)
+        to = (answer.talk, writer, name, self.outlet)
+        stream = ChatStream(request_id, *to, self._ended, size=size)
         self._streams[request_id] = stream
         self.conversation_id = answer.talk.id
         about = {"connection_id": name, "token_id": self.who.token_id, "protocol": "aisdk"}

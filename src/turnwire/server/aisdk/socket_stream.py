@@ -9,8 +9,8 @@ import msgspec
 from turnwire.core.error_codes import Refused
 from turnwire.core.text import encode_clean
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Talk
 from turnwire.errors import TurnwireError
-from turnwire.server.aisdk.chats import Answer
 from turnwire.server.aisdk.socket_frames import ChatFrame, chunk, note
 from turnwire.server.sockets.outlet import Outlet
 from turnwire.turn_streams.aisdk.sent import UiSent
@@ -28,7 +28,8 @@ class ChatStream:
     def __init__(
         self,
         request_id: str,
-        answer: Answer,
+        talk: Talk,
+        writer: UiWriter,
         connection_id: str,
         outlet: Outlet,
         ended: Callable[[ChatStream, TurnwireError | None], None],
@@ -40,13 +41,13 @@ class ChatStream:
         `size` is the maximum of bytes that wait for the first frames.
         """
         self.request_id = request_id
-        self.talk = answer.talk
+        self.talk = talk
         self.connection_id = connection_id
         self.is_over = False
         self.is_written = False  # whether the audit trail has a row of this stream
         self.reached = 0  # the newest entry that was sent
         self._name = _encode(request_id)
-        self._writer = UiWriter(answer.reader, after=answer.after)
+        self._writer = writer
         self._outlet = outlet
         self._ended = ended
         self._sequence = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from turnwire.settings import Settings
 __all__ = [
     "HOST",
     "SAFE_HEADERS",
+    "blob_urls",
     "json_answer",
     "json_list",
     "not_allowed",
@@ -49,6 +50,12 @@ SAFE_HEADERS = {
 _LONG = 1 << 18  # bytes of a body that is decoded in a thread, so that the event loop can run
 _CHUNK = 32 * 1024  # bytes of a long response that are written to the socket at once
 _encode = msgspec.json.Encoder().encode
+
+
+def blob_urls(scope: Mapping[str, Any]) -> Callable[[str], str]:
+    """Returns a function that makes the address of a blob, also in an application that is mounted."""
+    root: str = scope.get("root_path", "")
+    return (root.replace("{", "{{").replace("}", "}}") + "/api/blobs/{}").format
 
 
 def json_answer(value: Any, status: int = 200) -> Response:

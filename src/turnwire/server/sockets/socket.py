@@ -20,7 +20,7 @@ from turnwire.server.access.auth import SUBPROTOCOLS
 from turnwire.server.access.keys import Who
 from turnwire.server.aisdk.socket import ChatConnection, chat_error
 from turnwire.server.api.problems import error_frame, refusal_of
-from turnwire.server.api.responses import problem
+from turnwire.server.api.responses import blob_urls, problem
 from turnwire.server.rpc.classic.connection import ClassicConnection
 from turnwire.server.rpc.connection import RpcConnection, rpc_error
 from turnwire.server.sockets.backlog import Outgoing
@@ -162,7 +162,8 @@ async def _serve_chat(upgrade: _Upgrade) -> None:
         if abort not in _ABORTS:
             raise Refused("INVALID_PAYLOAD", f"`abort` is {abort!r}; there are: detach, stop.")
         to = (upgrade.service, who, upgrade.send, upgrade.wire)
-        return ChatConnection(*to, abort_stops=_ABORTS[abort])
+        url = blob_urls(upgrade.scope)
+        return ChatConnection(*to, abort_stops=_ABORTS[abort], blob_url=url)
 
     await _serve_any(upgrade, make, chat_error)
 

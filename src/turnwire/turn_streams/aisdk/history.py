@@ -38,7 +38,8 @@ def history_of(
         if turn_id not in turns:
             reader = ReplyReader("", after=0)
             reader.acknowledged(turn_id, None)
-            turns[turn_id] = UiWriter(reader, version=version), MessageBuilder()
+            writer = UiWriter(reader, version=version, blob_url=blob_url)
+            turns[turn_id] = writer, MessageBuilder()
             order.append(turn_id)
         _add(*turns[turn_id], frame)
     running = status.turn_id

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from turnwire.core.message import to_json
 from turnwire.core.status import TurnEnd
@@ -12,7 +16,9 @@ from turnwire.dialects.v2 import payloads as p
 __all__ = [
     "OURS",
     "about_block",
+    "about_call",
     "end_metadata",
+    "error_text",
     "file_of",
     "output_of",
     "permission_data",
@@ -36,6 +42,12 @@ def about_block(block: p.Chunk | p.Thinking) -> u.Metadata | None:
     return {OURS: about} if about else None
 
 
+def about_call(call: p.ToolCall | p.PermissionAsked) -> u.Metadata | UnsetType:
+    """Returns the sub-agent that a tool is called by. Returns UNSET for the agent itself."""
+    parent = call.parent_tool_use_id
+    return UNSET if parent is None else {OURS: {"parentToolCallId": parent}}
+
+
 def sources_of(text: p.Chunk) -> list[u.Chunk]:
     """Returns the sources that a text refers to."""
     out: list[u.Chunk] = []
@@ -51,7 +63,7 @@ def sources_of(text: p.Chunk) -> list[u.Chunk]:
     return out
 
 
-def file_of(block: p.OtherBlock) -> u.File | None:
+def file_of(block: p.OtherBlock, blob_url: Callable[[str], str]) -> u.File | None:
     """Returns an image as a file. Returns None for every other block."""
     value = block.block if isinstance(block.block, dict) else to_json(block.block)
     if not isinstance(value, dict) or value.get("type") != "image":
@@ -63,7 +75,7 @@ def file_of(block: p.OtherBlock) -> u.File | None:
         case {"data": str(data)}:
             return u.File(f"data:{media_type};base64,{data}", media_type)
         case {"blob": {"blob_id": str(blob_id)}}:
-            return u.File(f"/api/blobs/{blob_id}", media_type)
+            return u.File(blob_url(blob_id), media_type)
         case _:
             return None
 
@@ -78,6 +90,11 @@ def output_of(result: p.ToolResult) -> Any:
             return content
 
 
+def error_text(output: Any) -> str:
+    """Returns the output of a tool that failed as text: JSON if it is not only text."""
+    return output if isinstance(output, str) else msgspec.json.encode(output).decode()
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 
@@ -90,6 +107,7 @@ def question_data(asked: p.RequestInput) -> dict[str, Any]:
         "required": asked.required,
         "inboxItemId": asked.inbox_item_id,
         "deadlineAt": asked.deadline_at,
+        "parentToolCallId": asked.parent_tool_use_id,
         "state": "open",
     }
 
@@ -106,12 +124,13 @@ def permission_data(asked: p.PermissionAsked) -> dict[str, Any]:
         "suggestions": asked.suggestions,
         "inboxItemId": asked.inbox_item_id,
         "deadlineAt": asked.deadline_at,
+        "parentToolCallId": asked.parent_tool_use_id,
         "state": "open",
     }
 
 
-def resolved_data(asked: dict[str, Any], resolved: p.RequestResolved) -> dict[str, Any]:
-    """Returns the data of a request that has ended."""
+def resolved_data(resolved: p.RequestResolved) -> dict[str, Any]:
+    """Returns what the end of a request adds to its data."""
     told: dict[str, Any] = {"state": resolved.outcome, "by": resolved.by}
     if resolved.answer is not None:
         told["answer"] = resolved.answer
@@ -119,7 +138,7 @@ def resolved_data(asked: dict[str, Any], resolved: p.RequestResolved) -> dict[st
         told["decision"] = resolved.decision
     if resolved.reason is not None:
         told["reason"] = resolved.reason
-    return {**asked, **told}
+    return told
 
 
 # --- the end --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from turnwire.core.error_codes import Refused
@@ -13,7 +14,9 @@ from turnwire.dialects.v2.reply import ReplyReader
 from turnwire.turn_streams.aisdk.parts import (
     OURS,
     about_block,
+    about_call,
     end_metadata,
+    error_text,
     file_of,
     output_of,
     permission_data,
@@ -40,10 +43,18 @@ def message_id_of(turn_id: int) -> str:
 class UiWriter(TurnWriter[u.Chunk]):
     """The stream of one turn."""
 
-    def __init__(self, reader: ReplyReader, *, after: int = 0, version: int = 7) -> None:
+    def __init__(
+        self,
+        reader: ReplyReader,
+        *,
+        after: int = 0,
+        version: int = 7,
+        blob_url: Callable[[str], str] = "/api/blobs/{}".format,
+    ) -> None:
         """`version`: of the package `ai` that reads the stream."""
         super().__init__(reader, after=after)
         self._version = version
+        self._blob_url = blob_url
         self._names: dict[str, str] = {}  # of each tool call that was sent
         self._outputs: dict[str, str] = {}  # of tools that still run
         self._data: dict[str, u.DataChunk] = {}  # requests, by id
@@ -142,11 +153,13 @@ class UiWriter(TurnWriter[u.Chunk]):
             said = "The input is not valid JSON."
             out.append(u.ToolInputError(name, call.tool_name, call.input_text, said))
         else:
-            out.append(u.ToolInputAvailable(name, call.tool_name, call.input))
+            about = about_call(call)
+            out.append(u.ToolInputAvailable(name, call.tool_name, call.input, about))
 
     def _block(self, block: p.OtherBlock, out: list[u.Chunk]) -> None:
         if not block.partial:
-            out.append(file_of(block) or u.DataChunk("data-block", block.block_id, block.block))
+            file = file_of(block, self._blob_url)
+            out.append(file or u.DataChunk("data-block", block.block_id, block.block))
 
     def _discarded(self, void: p.Discarded, out: list[u.Chunk]) -> None:
         for block_id in void.block_ids:
@@ -175,14 +188,14 @@ class UiWriter(TurnWriter[u.Chunk]):
     def _result(self, result: p.ToolResult, out: list[u.Chunk]) -> None:
         name = result.tool_use_id
         self._outputs.pop(name, None)
-        if name not in self._names:
-            return  # of a question, or of a call of another turn: its part is in another message
         output = output_of(result)
-        if result.is_error:
-            text = output if isinstance(output, str) else "The tool has failed."
-            out.append(u.ToolOutputError(name, text))
-        else:
-            out.append(u.ToolOutputAvailable(name, output))
+        if name in self._names:
+            text = u.ToolOutputError(name, error_text(output)) if result.is_error else None
+            out.append(text or u.ToolOutputAvailable(name, output))
+        elif name in self._data:  # what the agent was told of the answer to its question
+            told = {"result": output, "isError": result.is_error}
+            self._put_data(name, told, out)
+        # Otherwise the call is of another turn: its part is in another message.
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -196,15 +209,21 @@ class UiWriter(TurnWriter[u.Chunk]):
         self._data[asked.request_id] = chunk
         if asked.tool_use_id not in self._names:  # the agent asks before it announces the call
             self._names[asked.tool_use_id] = asked.tool_name
-            out.append(u.ToolInputAvailable(asked.tool_use_id, asked.tool_name, asked.input))
+            call = (asked.tool_use_id, asked.tool_name, asked.input)
+            out.append(u.ToolInputAvailable(*call, about_call(asked)))
         if self._version > 5:
             out.append(u.ToolApprovalRequest(asked.request_id, asked.tool_use_id))
         out.append(chunk)
 
     def _resolved(self, resolved: p.RequestResolved, out: list[u.Chunk]) -> None:
-        asked = self._data.get(resolved.request_id)
-        if asked is not None:
-            out.append(u.DataChunk(asked.type, asked.id, resolved_data(asked.data, resolved)))
+        if resolved.request_id in self._data:
+            self._put_data(resolved.request_id, resolved_data(resolved), out)
+
+    def _put_data(self, name: str, told: dict[str, Any], out: list[u.Chunk]) -> None:
+        """Adds to the data of a request. The chunk replaces the part."""
+        asked = self._data[name]
+        self._data[name] = chunk = u.DataChunk(asked.type, asked.id, {**asked.data, **told})
+        out.append(chunk)
 
     # --- news -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The npm packages with the `Chat` of `useChat`, for tests that run it under node."""
+"""Runs the `Chat` of `useChat` under node."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.npm_packages import installed
+from tests.turn_streams.aisdk.helpers.judges import package
 
-__all__ = ["CHATS", "run"]
+__all__ = ["run"]
 
 FOLDER = Path(__file__).parent
-CHATS = {
-    6: ["ai@6.0.326", "@ai-sdk/react@3.0.323", "react@19.3.1", "ws@8.18.3"],
-    7: ["ai@7.0.173", "@ai-sdk/react@4.0.177", "react@19.3.1", "ws@8.18.3"],
-}
 
 
 async def run(script: str, version: int, *arguments: str) -> Any:
     """Runs a script of this folder with one version of the packages. Returns what it printed."""
-    packages = await asyncio.to_thread(installed, f"ai-chat-{version}", CHATS[version])
+    packages = await asyncio.to_thread(package, version)
     command = ["node", str(FOLDER / script), str(packages), *arguments]
     done = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, check=False, timeout=500

@@ -1,61 +1,68 @@
-"""The npm package `ai` as a judge: it validates the chunks of a stream, and assembles its message."""
+"""The npm packages of the AI SDK as judges: they validate the chunks of streams, and assemble them."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
+from tests.helpers.npm_packages import installed
+from tests.turn_streams.aisdk.helpers.cuts import Cut
 from turnwire.dialects.aisdk import chunks as u
 
-__all__ = ["VERSIONS", "judged"]
+__all__ = ["VERSIONS", "judged", "judged_chats", "package"]
 
-VERSIONS = {5: "5.0.277", 6: "6.0.326", 7: "7.0.170"}
-JUDGE = Path(__file__).with_name("judge.mjs")
+VERSIONS = (5, 6, 7)
+PACKAGES = {
+    5: ["ai@5.0.277", "@ai-sdk/react@2.0.280", "react@19.3.1", "ws@8.18.3"],
+    6: ["ai@6.0.326", "@ai-sdk/react@3.0.323", "react@19.3.1", "ws@8.18.3"],
+    7: ["ai@7.0.173", "@ai-sdk/react@4.0.177", "react@19.3.1", "ws@8.18.3"],
+}
+HERE = Path(__file__).parent
 
 
-@cache
 def package(version: int) -> Path:
-    """Returns the folder with one version of the package, installed once into a cache folder."""
-    exact = VERSIONS[version]
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache_home / "turnwire-tests" / f"ai-{exact}"
-    found = folder / "node_modules" / "ai" / "package.json"
-    if not found.exists():
-        if shutil.which("npm") is None:
-            pytest.skip("npm is not installed")
-        # Moved when it is complete: other test processes may install it at the same time.
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        begun = Path(tempfile.mkdtemp(prefix=f"ai-{exact}-", dir=folder.parent))
-        (begun / "package.json").write_text("{}")
-        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"ai@{exact}"]
-        done = subprocess.run(command, cwd=begun, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            shutil.rmtree(begun)
-            pytest.skip(f"the package ai could not be installed: {done.stderr[-200:]}")
-        try:
-            begun.rename(folder)
-        except OSError:  # another process was faster
-            shutil.rmtree(begun)
-    return folder
+    """Returns the folder with the packages of one version, installed once into a cache folder."""
+    return installed(f"ai-chat-{version}", PACKAGES[version])
 
 
 def judged(
     version: int, cases: Sequence[Sequence[Sequence[u.Chunk | dict[str, Any]]]]
 ) -> list[Any]:
     """Returns the message that each case assembles to, and the errors on the way."""
-    said = msgspec.json.encode({"cases": cases})
-    command = ["node", str(JUDGE), str(package(version))]
-    done = subprocess.run(command, input=said, capture_output=True, check=False, timeout=200)
+    return _run("judge.mjs", version, {"cases": cases})
+
+
+def judged_chats(version: int, cuts: Iterable[Cut], *, reloads: bool) -> list[Any]:
+    """Returns the messages of a `Chat` for each cut, and its errors.
+
+    `reloads`: the chat resumes in a new page. The streams may have most of their chunks in common.
+    """
+    numbers: dict[bytes, int] = {}
+
+    def placed(streams: list[list[u.Chunk]]) -> list[list[int]]:
+        return [
+            [numbers.setdefault(msgspec.json.encode(each), len(numbers)) for each in stream]
+            for stream in streams
+        ]
+
+    cases = [
+        {"before": placed(cut.before), "later": placed(cut.later), "reloads": reloads}
+        for cut in cuts
+    ]
+    pool = [msgspec.Raw(raw) for raw in numbers]
+    return _run("chat.mjs", version, {"cases": cases, "pool": pool})
+
+
+def _run(script: str, version: int, said: dict[str, Any]) -> list[Any]:
+    command = ["node", str(HERE / script), str(package(version))]
+    done = subprocess.run(
+        command, input=msgspec.json.encode(said), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     out: list[Any] = json.loads(done.stdout)
     return out
