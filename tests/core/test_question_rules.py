@@ -91,7 +91,7 @@ def test_a_question_and_its_call_agree_that_the_call_asks() -> None:
 
 def test_a_question_that_is_not_the_one_in_the_input_of_its_call_is_refused() -> None:
     rules = QuestionRules()
-    given = {"question": "Which size?"}
+    given: dict[str, object] = {"question": "Which size?"}
     rules.feed(called("request_input", given))
     with pytest.raises(BadQuestion, match="asks \\['Which colour\\?'\\], but the input"):
         rules.feed(asked(tool="request_input"))
