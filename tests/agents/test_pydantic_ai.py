@@ -17,6 +17,7 @@ from turnwire.core import message as m
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import FileContent, ImageContent, LoadedFile, TextContent
 from turnwire.core.conversation.state import Reply
+from turnwire.dialects.v2 import frames as f
 from turnwire.ports import Agent, SessionStart
 from turnwire.testing import Prompts, check_agent
 from turnwire.testing.agent_listener import Listener
@@ -31,6 +32,7 @@ from pydantic_ai.models.function import (  # noqa: E402
     DeltaToolCall,
     FunctionModel,
 )
+from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
 
 from turnwire.agents.pydantic_ai import PydanticAgent  # noqa: E402
 from turnwire.agents.pydantic_ai.history import history_of, prompt_of  # noqa: E402
@@ -101,8 +103,8 @@ async def talking(path: Path, options: dict[str, Any] | None = None) -> AsyncIte
 
 
 @asynccontextmanager
-async def listening(**start: Any) -> AsyncIterator[Listener]:
-    session = await agent().open(SessionStart("talk", **start))
+async def listening(of: PydanticAgent | None = None, **start: Any) -> AsyncIterator[Listener]:
+    session = await (of or agent()).open(SessionStart("talk", **start))
     heard = Listener(session, EventOrder(), 30)
     try:
         yield heard
@@ -198,6 +200,83 @@ async def test_a_model_that_breaks_fails_the_turn_and_the_next_one_works() -> No
         await heard.session.prompt([TextContent("hello")], turn_uuid="u")
         await heard.turn_ends(2)
         assert heard.first(ev.TurnCompleted) is not None
+
+
+async def test_a_tool_that_asks_for_a_retry_has_an_error_and_the_model_tries_again() -> None:
+    async def tries(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
+        returned = [p for p in messages[-1].parts if isinstance(p, ai.ToolReturnPart)]
+        if returned and returned[0].outcome == "success":
+            yield f"It is {returned[0].content}."
+        else:
+            path, call = ("/right", "c2") if returned else ("/wrong", "c1")
+            yield {0: DeltaToolCall("read", f'{{"path": "{path}"}}', tool_call_id=call)}
+
+    def read(path: str) -> str:
+        if path == "/wrong":
+            raise pydantic_ai.ModelRetry("No such file. Try /right.")
+        return "grass"
+
+    made = pydantic_ai.Agent(FunctionModel(stream_function=tries), retries=2)
+    made.tool_plain(read)
+    async with listening(PydanticAgent(made)) as heard:
+        await heard.session.prompt([TextContent("read")], turn_uuid="t")
+        await heard.turn_ends(1)
+        first, second = results_of(heard)
+        assert (first.tool_use_id, first.is_error) == ("c1", True)
+        assert "Try /right." in str(first.content)
+        assert (second.tool_use_id, second.content, second.is_error) == ("c2", "grass", False)
+        summary = heard.first(ev.ResultSummary)
+        assert summary is not None
+        assert (summary.is_error, summary.usage is not None) == (False, True)
+
+
+async def test_an_interrupted_run_keeps_its_text_and_its_tokens(tmp_path: Path) -> None:
+    async with talking(tmp_path / "log.db") as talk:
+        sent = await talk.send("add and count")
+        assert sent.ack.turn_id is not None
+        ends, is_stopped = [], False
+        async for frame in talk.follow():
+            if isinstance(frame, f.AssistantChunk) and frame.payload.text and not is_stopped:
+                is_stopped = True
+                await talk.interrupt(sent.ack.turn_id)
+            if isinstance(frame, f.AssistantComplete):
+                ends.append(frame.payload)
+                break
+        [end] = ends
+        assert end.interrupted
+        assert end.usage is not None, "the request for the call has used tokens"
+        assert (end.usage.output_tokens or 0) > 0
+        told = (await talk.ask("history")).text
+        assert told.startswith("5 messages, I said ['one ")
+
+
+async def test_a_run_that_fails_has_its_tokens() -> None:
+    async with listening() as heard:
+        await heard.session.prompt([TextContent("add, then break")], turn_uuid="t")
+        await heard.turn_ends(1)
+        assert heard.first(ev.TurnFailed) is not None
+        summary = heard.first(ev.ResultSummary)
+        assert summary is not None
+        assert summary.usage is not None
+        assert (summary.usage.output_tokens or 0) > 0
+
+
+async def test_toolsets_of_the_application_stand_beside_the_question() -> None:
+    added = FunctionToolset()
+    added.add_function(lambda a, b: a + b, name="add", description="Adds.")
+    made = pydantic_ai.Agent(FunctionModel(stream_function=model), name="helper")
+    async with listening(PydanticAgent(made, toolsets=[added])) as heard:
+        await heard.session.prompt([TextContent("add")], turn_uuid="t")
+        await heard.turn_ends(1)
+        assert [each.content for each in results_of(heard)] == ["3"]
+        await heard.session.prompt([TextContent("which")], turn_uuid="u")
+        await heard.until(lambda: heard.first(ev.QuestionAsked) is not None, "a question")
+
+
+def test_an_argument_that_belongs_to_a_turn_is_refused() -> None:
+    made = pydantic_ai.Agent(FunctionModel(stream_function=model))
+    with pytest.raises(ValueError, match="message_history: a conversation sets this itself"):
+        PydanticAgent(made, message_history=[])
 
 
 async def test_the_history_is_rebuilt_from_the_log(tmp_path: Path) -> None:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["PydanticAgent"]
 
 
+# Arguments of `agent.run` that belong to a turn.
+_OF_THE_CONVERSATION = (
+    *("conversation", "conversation_id", "deferred_tool_results", "event_stream_handler"),
+    *("message_history", "model", "run_id", "usage", "user_prompt"),
+)
+
+
 class PydanticAgent:
     """Runs a `pydantic_ai.Agent` for each turn.
 
@@ -24,14 +31,19 @@ class PydanticAgent:
 
     - `name`: under which conversations keep it; the agent's own name, or `pydantic_ai`.
     - `models`: the models that a conversation may choose, besides that of the agent.
-    - Further arguments go to each `agent.run`: `deps`, `usage_limits`, `model_settings`, ...
+    - Further arguments go to each `agent.run`: `deps`, `toolsets`, `usage_limits`, `model_settings`, ...
 
     Nothing is stored besides the log: the history of a run is rebuilt from it.
+
+    Raises ValueError for an argument of `agent.run` that a conversation sets itself.
     """
 
     def __init__(
         self, agent: Any, *, name: str | None = None, models: Sequence[str] = (), **run_options: Any
     ) -> None:
+        own = [each for each in _OF_THE_CONVERSATION if each in run_options]
+        if own:
+            raise ValueError(f"{', '.join(own)}: a conversation sets this itself. Leave it out.")
         self.name = name or getattr(agent, "name", None) or "pydantic_ai"
         self._agent = agent
         self._run_options = run_options

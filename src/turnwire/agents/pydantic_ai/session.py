@@ -21,6 +21,7 @@ from pydantic_ai.tools import (
     ToolDenied,
 )
 from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, FunctionToolset
+from pydantic_ai.usage import RunUsage
 
 from turnwire.agents.client_tools import ClientTool, client_call, client_tools_of
 from turnwire.agents.local import LocalSession
@@ -109,12 +110,11 @@ class PydanticSession(LocalSession):
     async def _turn(self, prompt: list[Any] | None, late: Sequence[Reply]) -> None:
         began = time.monotonic()
         ended: ev.TurnCompleted | ev.TurnFailed = ev.TurnCompleted(*self._whose, "end_turn")
-        usage, output = None, None
+        spent, output = RunUsage(), None  # a run that fails or is cancelled has used tokens, too
         try:
             given = await self._prepared(prompt, late)
-            result = await self._run(given)
+            result = await self._run(given, spent)
             self._history = result.all_messages()
-            usage = _usage(result.usage)
             output = None if isinstance(result.output, str) else _plain(result.output)
         except asyncio.CancelledError:
             if not self._stops or self._is_over:
@@ -136,7 +136,7 @@ class PydanticSession(LocalSession):
             "error" if failed else "success",
             failed,
             passed,
-            usage=usage,
+            usage=_usage(spent) if spent.requests else None,
             structured_output=output,
         )
         self._say(ended, summary)
@@ -179,20 +179,25 @@ class PydanticSession(LocalSession):
     async def _entries(self) -> list[Message]:
         return [] if self._history_of is None else await self._history_of()
 
-    async def _run(self, prompt: Any) -> Any:
+    async def _run(self, prompt: Any, spent: RunUsage) -> Any:
         questions = FunctionToolset()
         questions.add_function(self._ask, name="request_input", description=_ASKS)
-        toolsets: list[AbstractToolset[Any]] = [questions]
+        given = dict(self._run_options)
+        toolsets: list[AbstractToolset[Any]] = [*(given.pop("toolsets", None) or ()), questions]
         if self._client_tools:
             toolsets.append(ExternalToolset([_definition(each) for each in self._client_tools]))
         return await self._agent.run(
             prompt,
             message_history=self._history,
             model=self._model,
+            usage=spent,
             toolsets=toolsets,
-            capabilities=[HandleDeferredToolCalls(handler=self._deferred)],
+            capabilities=[
+                *(given.pop("capabilities", None) or ()),
+                HandleDeferredToolCalls(handler=self._deferred),
+            ],
             event_stream_handler=self._hear,
-            **self._run_options,
+            **given,
         )
 
     async def _hear(self, ctx: Any, events: Any) -> None:
