@@ -16,7 +16,9 @@ from tests.turn_streams.aisdk.helpers.streams import shown
 DROPS = 100
 
 
-@pytest.mark.parametrize(("version", "kind"), [(6, "http"), (7, "http"), (7, "socket")])
+@pytest.mark.parametrize(
+    ("version", "kind"), [(5, "version-5"), (6, "http"), (7, "http"), (7, "socket")]
+)
 def test_a_hundred_drops_lose_nothing_and_double_nothing(
     version: int, kind: str, tmp_path: Path
 ) -> None:

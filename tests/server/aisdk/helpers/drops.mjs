@@ -1,5 +1,5 @@
 // A `Chat` of the AI SDK whose connections are dropped again and again, until it has everything.
-// Arguments: the folder with the npm packages, the address of the server, the token, `http` or `socket`, how many drops.
+// Arguments: the folder with the npm packages, the address of the server, the token, `http`, `version-5` or `socket`, how many drops.
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { connect, createServer } from "node:net";
@@ -24,7 +24,7 @@ const proxy = createServer((client) => {
   let left = Infinity;
   client.on("data", (bytes) => {
     const head = bytes.toString("latin1", 0, 200);
-    if (/^(POST \/api\/chat|GET \S+\/stream|GET \/ws\/chat) /.test(head))
+    if (/^(POST \/api\/chat|GET \S+\/stream|GET \/ws\/chat)(\?\S*)? /.test(head))
       left = dropped < most ? (streams++ % 7) * (400 + (streams % 11) * 150) : Infinity;
     else if (/^(GET|POST) /.test(head)) left = Infinity;
     upstream.write(bytes);
@@ -54,9 +54,11 @@ class Socket extends WebSocket {
     super(url, offered, { origin: address }); // as a browser does
   }
 }
+const isOld = kind === "version-5"; // it cannot resume in the same page
+const version = isOld ? "?version=5" : "";
 const transport =
-  kind === "http"
-    ? new DefaultChatTransport({ api: `${address}/api/chat`, headers, body })
+  kind !== "socket"
+    ? new DefaultChatTransport({ api: `${address}/api/chat${version}`, headers, body })
     : new WebSocketChatTransport({
         url: `${address}/ws/chat`,
         protocols,
@@ -72,7 +74,7 @@ const transport =
 
 async function history(id) {
   for (;;) {
-    const answer = await fetch(`${address}/api/chat/${id}/messages`, { headers }).catch(() => null);
+    const answer = await fetch(`${address}/api/chat/${id}/messages${version}`, { headers }).catch(() => null);
     if (answer?.ok) return (await answer.json()).messages;
   }
 }
@@ -84,7 +86,8 @@ for (let talks = 1; dropped < count; talks += 1) {
   let isWhole = false;
   const onFinish = ({ isError, isAbort, message }) =>
     void (isWhole = !isError && !isAbort && message.metadata?.turnwire?.state === "ended");
-  const chat = new Chat({ id, transport, onFinish });
+  const newChat = (messages = []) => new Chat({ id, transport, onFinish, messages });
+  let chat = newChat();
   const words = "think, use a tool, a long answer";
   const message = { id: `m-${talks}`, role: "user", parts: [{ type: "text", text: words }] };
   let resumes = 0;
@@ -93,10 +96,11 @@ for (let talks = 1; dropped < count; talks += 1) {
   while (!isWhole) {
     resumes += 1;
     // Every other time on top of what the page has, otherwise with the messages of the server.
-    if (resumes % 2) await chat.resumeStream();
+    if (resumes % 2 && !isOld) await chat.resumeStream();
     if (isWhole) break;
     const told = await history(id);
-    chat.messages = told;
+    if (isOld) chat = newChat(told);
+    else chat.messages = told;
     if (!told.some((each) => each.id === message.id)) {
       chat.messages = [];
       await chat.sendMessage(message);
