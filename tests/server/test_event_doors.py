@@ -127,3 +127,25 @@ def test_a_slow_reader_of_any_stream_is_cut_off(door: str, tmp_path: Path) -> No
 
     agent = DemoAgent(delay=0, flood=40, flood_seconds=0.5)
     play(tmp_path, scene, made_agents={"demo": agent})
+
+
+@pytest.mark.parametrize("door", ["chat", "agui"])
+def test_a_first_message_that_is_refused_creates_no_conversation(door: str, tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"}
+        image = {"type": "image", "source": {"type": "url", "value": picture["url"]}}
+        sent: list[dict[str, Any]]
+        if door == "chat":
+            path = "/api/chat"
+            sent = [
+                {"id": "new", "messages": [{**SAID, "parts": [each]}]} for each in (picture, {})
+            ]
+        else:
+            path = "/agui"
+            messages = [[{**SAID, "content": [each]}] for each in (image, {"type": "audio"})]
+            sent = [{**RUN, "threadId": "new", "messages": each} for each in messages]
+        codes = [(await http.post(path, json=each)).json()["error"]["code"] for each in sent]
+        assert codes == ["NOT_SUPPORTED", "INVALID_PAYLOAD"]
+        assert (await http.get("/api/conversations")).json()["conversations"] == []
+
+    play(tmp_path, scene, made_agents={"demo": DemoAgent()})

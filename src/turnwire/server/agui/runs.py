@@ -32,7 +32,7 @@ from turnwire.server.api.responses import SAFE_HEADERS, blob_urls, json_answer, 
 from turnwire.server.named_chats import find_chat
 from turnwire.server.new_conversation import NewConversation, begin
 from turnwire.server.service import Service
-from turnwire.server.sockets.commands import carry_out
+from turnwire.server.sockets.commands import carry_out, check_first
 from turnwire.server.sse.stream import EventStream
 from turnwire.turn_streams.agui.parts import OURS
 from turnwire.turn_streams.agui.requests import ClientCopy, answer_of, content_of, tool_answers
@@ -67,9 +67,11 @@ async def run(service: Service, request: Request, who: Who) -> Response:
     ignored = ["context"] if said.context else []
     last = said.messages[-1] if said.messages else None
     is_new = last is not None and last.role == "user"
+    content = _content_of(last) if is_new and last is not None else []
     if talk is None:
         if not is_new:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=said.thread_id)
+        await check_first(content, agent, who, service)
         options = {**ours.options}
         if said.tools:
             options[CLIENT_TOOLS] = _tools(service, agent or service.usual_agent, said)
@@ -85,7 +87,7 @@ async def run(service: Service, request: Request, who: Who) -> Response:
     await _answer(service, who, talk, status, said)
     own = None
     if is_new and last is not None:
-        own = await _send(service, who, talk, last)
+        own = await _send(service, who, talk, last.id, content)
     told = {"conversation": talk.id}
     about = Run(
         said.thread_id,
@@ -275,19 +277,26 @@ def _stop(asked: OpenRequest) -> c.Interrupt:
     return c.Interrupt(payload=c.Stop(asked.turn_id or 1))
 
 
-async def _send(service: Service, who: Who, talk: Talk, last: SentMessage) -> ReplyReader | None:
+def _content_of(last: SentMessage) -> list[c.SentContent]:
+    """Returns the content of a new message. Raises Refused if the message cannot be sent."""
+    if not 0 < len(last.id) <= MOST_ID:
+        raise Refused("INVALID_PAYLOAD", f"The id of a message has 1 to {MOST_ID} characters.")
+    return content_of(last)
+
+
+async def _send(
+    service: Service, who: Who, talk: Talk, own_id: str, content: list[c.SentContent]
+) -> ReplyReader | None:
     """Sends a message, and returns a reader that finds its turn.
 
     Returns None if it was sent before: the run then ends with what is left to do.
     """
-    if not 0 < len(last.id) <= MOST_ID:
-        raise Refused("INVALID_PAYLOAD", f"The id of a message has 1 to {MOST_ID} characters.")
-    command = c.SendMessage(payload=c.NewMessage(content_of(last)), client_message_id=last.id)
+    command = c.SendMessage(payload=c.NewMessage(content), client_message_id=own_id)
     head = (await service.engine.open(talk.id)).row.head
     sent = await carry_out(command, talk, who, service)
     if sent.duplicate:
         return None
-    reader = ReplyReader(last.id, after=head)
+    reader = ReplyReader(own_id, after=head)
     reader.acknowledged(sent.ack.turn_id, sent.ack.queue_id)
     return reader
 

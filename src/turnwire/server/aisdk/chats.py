@@ -16,7 +16,7 @@ from turnwire.server.named_chats import NamedChat, find_chat, fork_id
 from turnwire.server.new_conversation import NewConversation, begin, fork_modes
 from turnwire.server.sent_messages import find_messages
 from turnwire.server.service import Service
-from turnwire.server.sockets.commands import carry_out
+from turnwire.server.sockets.commands import carry_out, check_first
 from turnwire.turn_streams.aisdk.requests import (
     ChatRequest,
     SentMessage,
@@ -58,6 +58,7 @@ async def send(service: Service, who: Who, said: ChatRequest) -> Answer:
     entry = None
     is_made_for = False
     if chat is None:
+        await check_first(content, said.agent, who, service)
         new = NewConversation(said.agent, options=said.options)
         talk = await begin(service, who, new, own_id=f"chat:{said.id}")
     else:

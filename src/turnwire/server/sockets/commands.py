@@ -20,7 +20,7 @@ from turnwire.server.new_conversation import check_mode_for, check_option_for, o
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["ack_of", "carry_out", "check_id", "put_back", "type_of"]
+__all__ = ["ack_of", "carry_out", "check_first", "check_id", "put_back", "type_of"]
 
 _ACKS: dict[type, type[f.Frame]] = {
     c.SendMessage: f.MessageAck,
@@ -153,6 +153,20 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             raise Refused("NOT_SUPPORTED", type=name)
 
 
+async def check_first(
+    said: str | list[c.SentContent], agent: str | None, who: Who, service: Service
+) -> None:
+    """Raises Refused if the first message of a conversation would be refused.
+
+    A conversation that is created by its first message is then not created. `agent`: None for the
+    default one. An agent that does not exist is refused later.
+    """
+    name = agent or service.usual_agent
+    if name in service.engine.agents:
+        offered = service.engine.capabilities(name, is_owner=who.is_owner)
+        await _check_parts(said, offered, who, service)
+
+
 async def _content(
     said: str | list[c.SentContent],
     offered: p.Capabilities,
@@ -164,9 +178,23 @@ async def _content(
 
     Checks the user's quota, blobs and paths, and whether the agent accepts pictures.
     """
-    await service.check_room(who, _size_of(said))
+    await _check_parts(said, offered, who, service)
     if isinstance(said, str):
         return said
+    # The name of an uploaded file is not a path on this machine.
+    files = [part for part in said if isinstance(part, c.SentFile)]
+    paths = [part.path for part in files if part.blob is None or not _is_name(part.path)]
+    if paths:
+        await asyncio.to_thread(_check_paths, paths, talk.row.cwd, service)
+    return cast("list[Content]", said)
+
+
+async def _check_parts(
+    said: str | list[c.SentContent], offered: p.Capabilities, who: Who, service: Service
+) -> None:
+    await service.check_room(who, _size_of(said))
+    if isinstance(said, str):
+        return
     size = 0
     for part in said:
         if isinstance(part, c.SentImage) and not offered.images:
@@ -180,12 +208,6 @@ async def _content(
     if size > most:
         said_so = f"The pictures and files of a message have {size:,} bytes; at most {most:,} are"
         raise Refused("PAYLOAD_TOO_LARGE", f"{said_so} allowed (max_message_blob_bytes).")
-    # The name of an uploaded file is not a path on this machine.
-    files = [part for part in said if isinstance(part, c.SentFile)]
-    paths = [part.path for part in files if part.blob is None or not _is_name(part.path)]
-    if paths:
-        await asyncio.to_thread(_check_paths, paths, talk.row.cwd, service)
-    return cast("list[Content]", said)
 
 
 def _is_name(path: str) -> bool:
