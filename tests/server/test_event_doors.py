@@ -149,3 +149,46 @@ def test_a_first_message_that_is_refused_creates_no_conversation(door: str, tmp_
         assert (await http.get("/api/conversations")).json()["conversations"] == []
 
     play(tmp_path, scene, made_agents={"demo": DemoAgent()})
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_login_of_an_application_is_enough_for_a_stream(door: str, tmp_path: Path) -> None:
+    async def by_cookie(scope: Any) -> str | None:
+        given = dict(scope["headers"]).get(b"cookie", b"").decode()
+        return "ann" if given == "session=anns" else None
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        talk = await server.service.engine.create("demo", user="ann")
+        if door.endswith("again"):
+            await talk.send("hello", user="ann", client_message_id="m-1")
+        login = {"Cookie": "session=anns"}
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as plain:
+            async with follow(door, plain, talk.id, headers={**login, **PAGE}) as stream:
+                assert stream.response.status_code == 200
+            asked = stream.response.request
+            for headers, status in (({**login, **OTHER}, 403), ({"Cookie": "session=x"}, 401)):
+                refused = await plain.request(
+                    asked.method, asked.url, headers={**headers, "Accept": "text/event-stream"}
+                )
+                assert refused.status_code == status, headers
+        assert (await talk.status()).turn_id == 1, "the refused requests have sent nothing"
+        assert not (await talk.status()).queue
+
+    agents = {"demo": DemoAgent(silent=True)}
+    play(tmp_path, scene, made_agents=agents, authenticate=by_cookie, origins=[PAGE["Origin"]])
+
+
+@pytest.mark.parametrize("door", ["/api/chat", "/agui/threads"])
+def test_the_chats_and_threads_of_another_user_do_not_exist(door: str, tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await began("chat again", server)
+        async with server.http(await server.token_of("bob")) as bob:
+            told = (await bob.get(f"{door}/{name}/messages")).json()
+            assert told == {"messages": []}
+            stream = await bob.get(f"{door}/{name}/stream")
+            assert "hello" not in stream.text
+            assert (await bob.post(f"{door}/{name}/stop", json={})).status_code == 204
+        shown = (await http.get(f"/api/conversations/{name}")).json()
+        assert shown["status"]["running"], "and nothing has happened to it"
+
+    play(tmp_path, scene, made_agents={"demo": DemoAgent(silent=True)})
