@@ -319,6 +319,9 @@ def test_a_turn_that_asks_is_answered_at_once_and_can_be_waited_for(tmp_path: Pa
     play(tmp_path, scene)
 
 
+PREFER_BOTH = [("Prefer", "respond-async"), ("Prefer", "wait=1")]
+
+
 def test_a_client_may_prefer_not_to_wait(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = (await server.service.engine.create("demo", options={"delay": 30})).id
@@ -329,6 +332,9 @@ def test_a_client_may_prefer_not_to_wait(tmp_path: Path) -> None:
             assert answer.json()["state"] == ("queued" if number else "running")
             assert answer.headers["preference-applied"] == wish
             assert answer.headers["location"] == turns(name, f"m-{number}")
+        for wishes in ([("Prefer", "respond-async, wait=1")], PREFER_BOTH):
+            answer = await http.get(turns(name, "m-0"), headers=wishes)
+            assert answer.headers["preference-applied"] == "wait=1", "so long, then the rest later"
 
     play(tmp_path, scene)
 

@@ -116,14 +116,17 @@ def _wants_events(request: Request) -> bool:
 
 
 def _seconds(request: Request, usual: int) -> tuple[int, str | None]:
-    """Returns how long a request waits (RFC 7240), and the preference that was applied."""
-    for wish in request.headers.get("prefer", "").split(","):
-        if wish.strip().lower() == "respond-async":
-            return 0, "respond-async"
-        if found := _WAIT.fullmatch(wish.strip().lower()):
+    """Returns how long a request waits (RFC 7240), and the preference that was applied.
+
+    Both preferences together mean: wait so long, then respond without the end.
+    """
+    given = ",".join(request.headers.getlist("prefer"))
+    wishes = [wish.strip().lower() for wish in given.split(",")]
+    for wish in wishes:
+        if found := _WAIT.fullmatch(wish):
             seconds = min(int(found[1]), _MOST_SECONDS)
             return seconds, f"wait={seconds}"
-    return usual, None
+    return (0, "respond-async") if "respond-async" in wishes else (usual, None)
 
 
 def _location(request: Request, talk: Talk, key: str) -> str:
