@@ -23,7 +23,7 @@ import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
 import { shortPath } from "../src/words/paths";
 import { regional } from "../src/words/region";
-import { dayOf } from "../src/words/times";
+import { ago, dayOf } from "../src/words/times";
 import { zh } from "../src/words/zh";
 
 const TEXT =
@@ -319,6 +319,14 @@ test("a language has the region that the browser prefers, if it is of that langu
   expect(regional("en", ["de-AT", "en-GB", "en-US"])).toBe("en-GB");
   expect(regional("zh-CN", ["zh-TW"])).toBe("zh-TW");
   expect(regional("en", ["zh-CN"])).toBe("en");
+});
+
+test("what is older than a week has its date, with the year if it is another one", () => {
+  const now = Date.parse("2026-11-19T12:00:00");
+  expect(ago("2026-11-19T11:50:00", en, now)).toBe("10 min");
+  expect(ago("2026-03-02T10:00:00", en, now)).toBe("Mar 2");
+  expect(ago("2025-03-02T10:00:00", en, now)).toBe("Mar 2, 2025");
+  expect(ago("2026-03-02T10:00:00", zh, now)).toBe("3月2日");
 });
 
 test("a day has its name or its date, in both languages", () => {

@@ -45,5 +45,10 @@ export function ago(at: string, words: Words, now = Date.now()): string {
   if (seconds < 3600) return words.ago.minutes(Math.floor(seconds / 60));
   if (seconds < 86_400) return words.ago.hours(Math.floor(seconds / 3600));
   if (seconds < 7 * 86_400) return words.ago.days(Math.floor(seconds / 86_400));
-  return new Date(at).toLocaleDateString(regional(words.locale));
+  const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+  return formatted(at, words, {
+    day: "numeric",
+    month: "short",
+    ...(isThisYear ? {} : { year: "numeric" }),
+  });
 }
