@@ -213,7 +213,8 @@ describe("the gallery", () => {
   });
 
   const ids = STATES.filter((each) => each.ending === undefined).map(({ id }) => `?state=${id}`);
-  const components = ["", "?state=inbox", ...ids].map((query) => ({
+  const shown = ["", "?state=inbox", "?state=conversations", ...ids];
+  const components = shown.map((query) => ({
     name: `components-${query.split("=")[1] ?? "list"}`,
     path: `/components.html${query}`,
     isReady: "h1",
@@ -222,4 +223,17 @@ describe("the gallery", () => {
   base.each(parts(components))("shows components without faults, from $first", async ({ views }) => {
     expect(await faultsOf(views)).toEqual({});
   });
+
+  const styled = components.slice(1).map(({ name, path }) => ({
+    name: `styled-${name}`,
+    path: `${path}&styled`,
+    isReady: "h1",
+    sizes: [DESK, withoutAxe(PHONE)],
+  }));
+  base.each(parts(styled))(
+    "shows components with our style sheet without faults, from $first",
+    async (part) => {
+      expect(await faultsOf(part.views)).toEqual({});
+    },
+  );
 });

@@ -464,6 +464,12 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       tab.waitForFunction((count) => window.page.decisions.length === count, count);
     await tab.waitForFunction(() => window.page !== undefined);
     await show({});
+    // Each field has its own place: a value cannot look like another field.
+    expect(await tab.locator("[data-turnwire=input] dt").allTextContents()).toEqual(["command"]);
+    expect(await tab.locator("[data-turnwire=input] dd").allTextContents()).toEqual(["ls"]);
+    await show({ input: ["rm", "-r"] });
+    await tab.waitForSelector("pre:has-text('\"rm\"')"); // as JSON
+    await show({});
     await tab.click("button:text-is('Deny with a reason')");
     await tab.fill("textarea", "Not today.");
     await tab.click("button:text-is('Deny')");

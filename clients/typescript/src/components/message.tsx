@@ -1,9 +1,10 @@
 // One message with its blocks. An unchanged message is the same object, and does not render again.
 import { memo, type ReactElement, type ReactNode } from "react";
 import type { MessageView, ToolView } from "../generated/types.js";
-import { textIn } from "../headless/json.js";
+import { shown, textIn } from "../headless/json.js";
 import { type BlockProps, type BlockRenderers, renderedBlock } from "./block_renderers.js";
 import { attachmentOf, Pictures } from "./files.js";
+import { Input, Value } from "./values.js";
 import { useWords, type Words } from "./words.js";
 
 export interface MessageProps {
@@ -76,8 +77,8 @@ export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardPr
       <summary>
         {tool.tool_name} <small>{word}</small>
       </summary>
-      <pre>{tool.input_text ?? shown(tool.input)}</pre>
-      <pre>{textOf(tool.output ?? result?.content ?? "")}</pre>
+      <Input input={tool.input_text ?? tool.input} />
+      <Value text={textOf(tool.output ?? result?.content ?? "")} />
       <Pictures of={result?.content} />
       {tool.messages?.map((message) => (
         <Message key={message.id} message={message} render={render} />
@@ -103,9 +104,4 @@ function textOf(content: unknown): string {
 function typeOf(block: unknown): string {
   const type = (block as { type?: unknown } | undefined)?.type;
   return typeof type === "string" ? type : "block";
-}
-
-/** Returns a value as text: a text as it is, anything else as JSON. */
-export function shown(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

@@ -1,8 +1,9 @@
 // A permission request, with the controls to decide it.
 import type { ReactElement } from "react";
 import type { OpenRequest } from "../generated/types.js";
+import { shown } from "../headless/json.js";
 import { type Decide, type UsedPermission, usePermission } from "../headless/permission.js";
-import { shown } from "./message.js";
+import { Input } from "./values.js";
 import { VisibleText } from "./visible_text.js";
 import { useWords } from "./words.js";
 
@@ -28,9 +29,7 @@ export function Permission({ request, decide, place, className }: PermissionProp
           <VisibleText text={request.description} />
         </p>
       )}
-      <pre>
-        <VisibleText text={shown(request.input)} />
-      </pre>
+      <Input input={request.input} />
       {used.form === "plain" ? <Choices used={used} /> : <Form used={used} />}
       {used.refusal && <p role="alert">{used.refusal}</p>}
     </fieldset>

@@ -13,3 +13,8 @@ export function textIn(value: unknown, ...names: string[]): string | undefined {
   }
   return undefined;
 }
+
+/** Returns a value as text: a text as it is, anything else as JSON. */
+export function shown(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
