@@ -487,6 +487,12 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     expect(await tab.locator("button:text-is('Edit')").count()).toBe(0);
     await tab.click("button:text-is('Always allow: for ever')");
     await decided(3);
+    const rules = [{ toolName: "Bash", ruleContent: "git push:*" }, { toolName: "Read" }];
+    const push = { type: "addRules", behavior: "allow", destination: "session", rules };
+    const mode = { type: "setMode", mode: "acceptEdits", destination: "session" };
+    await show({ request_id: "s", decision_only: true, suggestions: [push, mode] });
+    await tab.waitForSelector("button:text-is('Always allow: Bash(git push:*), Read')");
+    await tab.waitForSelector("button:text-is('Always allow: acceptEdits')");
     await show({ request_id: "r", input: { command: "ls\u200b" } });
     await tab.waitForSelector("[data-turnwire=invisible]:text-is('U+200B')");
     expect(await tab.evaluate(() => window.page.decisions)).toEqual([

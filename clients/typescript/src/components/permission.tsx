@@ -1,7 +1,7 @@
 // A permission request, with the controls to decide it.
 import type { ReactElement } from "react";
 import type { OpenRequest } from "../generated/types.js";
-import { shown } from "../headless/json.js";
+import { isObject, shown, textIn } from "../headless/json.js";
 import { type Decide, type UsedPermission, usePermission } from "../headless/permission.js";
 import { Input } from "./values.js";
 import { VisibleText } from "./visible_text.js";
@@ -51,10 +51,10 @@ function Choices({ used }: { used: UsedPermission }): ReactElement {
           key={at}
           type="button"
           disabled={!used.isReady}
-          title={shown(rules)}
+          title={rules.map(nameOf).join(", ")}
           onClick={() => used.always(rules)}
         >
-          {words.alwaysAllow(used.rules.length > 1 ? nameOf(rules[0]) : undefined)}
+          <VisibleText text={words.alwaysAllow(used.rules.length > 1 ? nameOf(rules[0]) : undefined)} />
         </button>
       ))}
       {used.takesText && (
@@ -102,8 +102,17 @@ function Form({ used }: { used: UsedPermission }): ReactElement {
   );
 }
 
-/** Returns the agent's words for a rule, if it has any. */
+/** Returns the agent's words for a rule, or what it allows. */
 function nameOf(rule: unknown): string {
-  const name = (rule as { name?: unknown } | undefined)?.name;
-  return typeof name === "string" ? name : shown(rule);
+  const calls = isObject(rule) ? rule.rules : undefined;
+  if (Array.isArray(calls) && calls.length) return calls.map(callsOf).join(", ");
+  return textIn(rule, "name", "mode") ?? shown(rule);
+}
+
+/** Returns the calls that one of Claude's rules allows: `Bash(git push:*)`. */
+function callsOf(rule: unknown): string {
+  const tool = textIn(rule, "toolName");
+  const content = textIn(rule, "ruleContent");
+  if (tool === undefined) return shown(rule);
+  return content === undefined ? tool : `${tool}(${content})`;
 }
