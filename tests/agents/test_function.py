@@ -30,6 +30,7 @@ from turnwire import (
 )
 from turnwire import Reply as TurnReply
 from turnwire import agent as function_agent
+from turnwire.agents.yielded import Yielded
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.usage import Usage
@@ -209,6 +210,70 @@ def test_an_agent_that_cannot_be_called_says_what_to_write(tmp_path: Path) -> No
             assert "write `async def`" in str((await talk.ask("hello")).end)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (UseTool("add", {"a": 1}, lambda: 3), "is a text, not int: use str()"),  # type: ignore[arg-type,return-value]
+        (UseTool("add", {"a": object()}, "3"), "The input of the tool 'add' cannot be JSON"),
+        (Plan([("Cook", "done")]), "with pending, in_progress or completed; this one is"),
+        (Plan(["Cook"]), "An item of a plan is a text with pending"),  # type: ignore[list-item]
+        (Ask("Which size?", "small"), "are a list: write ['small']"),
+        (Ask(" "), "A question has a text"),
+        (Think(3), "An agent says text, not int"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_mistake_in_what_is_yielded_fails_the_turn_and_says_what_to_write(
+    tmp_path: Path, value: Yielded, advice: str
+) -> None:
+    @function_agent("waiter")
+    async def mistaken(turn: AgentTurn) -> AsyncGenerator[Yielded, Any]:
+        if turn.text == "again":
+            yield "Good evening!"
+        else:
+            yield value
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", mistaken) as talk:
+            end = (await talk.ask("hello")).end
+            assert end is not None
+            assert end.error is not None
+            assert advice in end.error.message
+            assert (await talk.ask("again")).text == "Good evening!"
+
+    asyncio.run(run())
+
+
+def test_a_coroutine_that_is_yielded_needs_an_await(tmp_path: Path) -> None:
+    @function_agent("waiter")
+    async def mistaken(turn: AgentTurn) -> AsyncGenerator[Any, Any]:
+        yield turn.say("Good evening!")
+
+    async def run() -> None:
+        async with talking(tmp_path / "talk.db", mistaken) as talk:
+            end = (await talk.ask("hello")).end
+            assert end is not None
+            assert end.error is not None
+            assert "a coroutine, which needs `await`" in end.error.message
+
+    asyncio.run(run())
+
+
+def test_a_question_may_be_followed_by_a_permission_in_every_check() -> None:
+    @function_agent("waiter")
+    async def thorough(turn: AgentTurn) -> AsyncGenerator[Yielded, Any]:
+        if turn.text == "soup":
+            yield Ask("Which size?", ["small", "large"])
+            yield UseTool("cook", {}, "It cooks.", needs_permission=True)
+            yield Ask("With bread?")
+        yield "Good evening!"
+
+    report = asyncio.run(check_agent(lambda: thorough, Prompts(question="soup"), seconds=30))
+    assert "a question is answered" in report.kept
+    assert "a question reaches a person" in report.kept
+    with pytest.raises(AssertionError, match=r"Set `Prompts\.plain` to a prompt after which"):
+        asyncio.run(check_agent(lambda: thorough, Prompts(plain="soup"), seconds=0.3))
 
 
 def test_an_interrupt_keeps_what_was_said_and_takes_a_question_back(tmp_path: Path) -> None:

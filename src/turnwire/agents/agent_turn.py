@@ -15,7 +15,7 @@ from turnwire.core.blocks import TextBlock, ThinkingBlock, TodoItem, ToolUseBloc
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import Message, TextPart
+from turnwire.core.message import Message, TextPart, to_json
 from turnwire.core.questions import ONLY, questions_of
 from turnwire.core.usage import Usage
 
@@ -152,18 +152,22 @@ class AgentTurn:
                 call.result = await search("soup")
         """
         self._finish()
-        session, call = self._session, f"call-{uuid4()}"
-        block = ToolUseBlock(call, name, "FUNCTION", given or {}, "completed")
+        session, call, given = self._session, f"call-{uuid4()}", _plain_input(name, given)
+        block = ToolUseBlock(call, name, "FUNCTION", given, "completed")
         session.say(ev.AssistantMessage(*session.whose, f"message-{call}", 0, [block]))
         running = RunningTool(session, call, name)
         try:
             if needs_permission:
                 asked = ev.PermissionRequested(
-                    *session.whose, call, call, name, given or {}, decision_only=True
+                    *session.whose, call, call, name, given, decision_only=True
                 )
                 if await self._wait_for(asked) != "allow":
                     raise Denied(self._reason)
             yield running
+            if not isinstance(running.result, str):
+                kind = type(running.result).__name__
+                said = f"The result of the tool {name!r} is a text, not {kind}"
+                raise TypeError(f"{said}: use str() or json.dumps().")
         except asyncio.CancelledError:
             session.say_result(call, "The turn was stopped.", is_error=True)
             raise
@@ -220,8 +224,8 @@ class AgentTurn:
             there = ", ".join(tool.name for tool in self.client_tools) or "none"
             raise ValueError(f"The front end has no tool {name!r}; it has: {there}.")
         self._finish()
-        call = f"call-{uuid4()}"
-        block = ToolUseBlock(call, name, "FUNCTION", given or {}, "completed")
+        call, given = f"call-{uuid4()}", _plain_input(name, given)
+        block = ToolUseBlock(call, name, "FUNCTION", given, "completed")
         asked = client_call(self._session.whose, call, name)
         return words_of(await self._answer(call, block, asked))
 
@@ -238,8 +242,11 @@ class AgentTurn:
         return said
 
     async def plan(self, items: Sequence[tuple[str, str]]) -> None:
-        """Shows the whole plan: each item with `pending`, `in_progress` or `completed`."""
-        todo = [TodoItem(text, status) for text, status in items]
+        """Shows the whole plan: each item with `pending`, `in_progress` or `completed`.
+
+        Raises ValueError for another status, or for an item that is no pair.
+        """
+        todo = [_plan_item(item) for item in items]
         self._session.say(ev.PlanUpdated(*self._session.whose, todo))
         await self._session.let_read()
 
@@ -289,6 +296,8 @@ class AgentTurn:
             self._message = self._said = ""
 
     async def _grow(self, kind: _Kind, piece: str) -> None:
+        if not isinstance(piece, str):
+            raise TypeError(f"An agent says text, not {type(piece).__name__}.")
         if kind != self._kind:
             self._finish()
         whose = self._session.whose
@@ -307,3 +316,20 @@ def _block(
     kind: _Kind, text: str, status: Literal["in_progress", "completed"]
 ) -> TextBlock | ThinkingBlock:
     return TextBlock(text, status) if kind == "text" else ThinkingBlock(text, status)
+
+
+def _plain_input(tool: str, given: Any) -> Any:
+    """Returns the input of a call as plain JSON. Raises TypeError if it is none."""
+    try:
+        return to_json(given) if given else {}
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise TypeError(f"The input of the tool {tool!r} cannot be JSON: {error}") from None
+
+
+def _plan_item(item: Any) -> TodoItem:
+    match item:
+        case (str(text), "pending" | "in_progress" | "completed" as status):
+            return TodoItem(text, status)
+        case _:
+            said = "An item of a plan is a text with pending, in_progress or completed"
+            raise ValueError(f"{said}; this one is {item!r}.")

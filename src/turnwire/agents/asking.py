@@ -40,7 +40,14 @@ class Ask(Struct, frozen=True):
 
 
 def question_input(ask: Ask) -> dict[str, Any]:
-    """Returns a question as the input of a call that asks. Fields with their default are absent."""
+    """Returns a question as the input of a call that asks. Fields with their default are absent.
+
+    Raises ValueError if the question has no text, TypeError if its options are one text.
+    """
+    if not ask.question.strip():
+        raise ValueError("A question has a text; this one is empty.")
+    if isinstance(ask.options, str):
+        raise TypeError(f"The options of a question are a list: write [{ask.options!r}].")
     given: dict[str, Any] = {
         "question": ask.question,
         "options": [_option(each) for each in ask.options],

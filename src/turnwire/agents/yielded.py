@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from inspect import iscoroutine
+from inspect import isawaitable, iscoroutine
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -83,9 +83,10 @@ async def carry_out(turn: AgentTurn, value: Yielded) -> str | list[str] | Answer
         case Plan(items):
             await turn.plan(items)
         case _:
-            if iscoroutine(value):
-                value.close()  # otherwise Python warns about it as well
             kind = type(value).__name__
+            if iscoroutine(value):
+                kind = "a coroutine, which needs `await`"
+                value.close()  # otherwise Python warns about it as well
             said = "An agent yields text, Ask, a list of Ask, UseTool, UseClientTool, Think or Plan"
             raise TypeError(f"{said}; this one yielded {kind}.")
     return None
@@ -96,7 +97,7 @@ async def _use(turn: AgentTurn, use: UseTool) -> str:
     try:
         async with turn.tool(use.name, use.input, needs_permission=use.needs_permission) as call:
             given = result() if callable(result) else result
-            call.result = given if isinstance(given, str) else await given
+            call.result = await given if isawaitable(given) else given
     finally:
         if iscoroutine(result):
             result.close()  # it may not have begun: Python would warn about it

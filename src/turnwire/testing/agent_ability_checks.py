@@ -42,7 +42,7 @@ async def an_interrupt_ends_a_question(checks: AgentChecks) -> None:
         await heard.session.deliver([answer_to(asked)], resumed=False)
         before = len(heard.events)
         await checks.say(heard, checks.prompts.plain)
-        await heard.turn_ends(2)
+        await checks.plain_ends(heard, 2)
         if any(isinstance(event, ev.QuestionAsked) for event in heard.events[before:]):
             raise AgentBroken("the question of the interrupted turn was asked again")
 
@@ -57,7 +57,7 @@ async def an_answer_outlives_its_process(checks: AgentChecks) -> None:
         name = heard.session.native_session_id
     async with checks.session(name, {asked.tool_use_id}) as heard:
         await heard.session.deliver([answer_to(asked)], resumed=True)
-        await heard.turn_ends(1)
+        await checks.turn_ends(heard, 1, asked)
         in_words = [
             event
             for event in heard.events
@@ -77,7 +77,7 @@ async def a_denied_question_gets_no_answer(checks: AgentChecks) -> None:
         asked = await checks.asked(heard, ev.QuestionAsked)
         denied = Reply(asked.tool_use_id, "question", decision="deny")
         await heard.session.deliver([denied], resumed=False)
-        await heard.turn_ends(1)
+        await checks.turn_ends(heard, 1, asked)
 
 
 async def a_picture_is_accepted(checks: AgentChecks) -> None:

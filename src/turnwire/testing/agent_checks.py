@@ -43,6 +43,7 @@ from turnwire.testing.agent_order import EventOrder
 __all__ = ["AgentChecks", "Prompts", "Skip", "answer_to", "has_spoken", "result_in"]
 
 _Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
+_REQUESTS = (ev.QuestionAsked, ev.PermissionRequested)
 
 
 class Skip(Exception):
@@ -108,6 +109,35 @@ class AgentChecks:
         turn = f"check-{self._sessions}:{heard.order.turns_ended + 1}"
         await heard.session.prompt([TextContent(text)], turn_uuid=turn)
 
+    async def plain_ends(self, heard: Listener, number: int) -> list[NormalizedStreamEvent]:
+        """Waits for the end of a turn that asks nothing. Returns all events so far."""
+        try:
+            return await heard.turn_ends(number)
+        except AgentBroken as broken:
+            if not heard.events or not isinstance(heard.events[-1], _REQUESTS):
+                raise
+            hint = "Set `Prompts.plain` to a prompt after which the agent asks nothing."
+            raise AgentBroken(f"{broken}. {hint}") from None
+
+    async def turn_ends(
+        self, heard: Listener, number: int, replied_to: ev.QuestionAsked | ev.PermissionRequested
+    ) -> None:
+        """Waits for the end of a turn. Answers all questions after the first, and allows calls."""
+        done = {replied_to.request_id}
+
+        def is_over() -> bool:
+            return heard.order.turns_ended >= number
+
+        def waiting() -> list[ev.QuestionAsked | ev.PermissionRequested]:
+            requests = [event for event in heard.events if isinstance(event, _REQUESTS)]
+            return [each for each in requests if each.request_id not in done]
+
+        while not is_over():
+            await heard.until(lambda: is_over() or bool(waiting()), f"end of turn {number}")
+            for asked in waiting():
+                done.add(asked.request_id)
+                await heard.session.deliver([_reply_to(asked)], resumed=False)
+
     # --- the checks ---------------------------------------------------------------------------
 
     async def describes_itself(self) -> None:
@@ -120,7 +150,7 @@ class AgentChecks:
     async def a_prompt_gets_a_turn(self) -> None:
         async with self.session() as heard:
             await self.say(heard, self.prompts.plain)
-            events = await heard.turn_ends(1)
+            events = await self.plain_ends(heard, 1)
             failed = heard.first(ev.TurnFailed)
             if failed is not None:
                 raise AgentBroken(f"the turn failed: {failed.code}: {failed.message}")
@@ -135,16 +165,16 @@ class AgentChecks:
         async with self.session() as heard:
             for number in (1, 2):
                 await self.say(heard, self.prompts.plain)
-                await heard.turn_ends(number)
+                await self.plain_ends(heard, number)
 
     async def a_resumed_session_answers(self) -> None:
         async with self.session() as heard:
             await self.say(heard, self.prompts.plain)
-            await heard.turn_ends(1)
+            await self.plain_ends(heard, 1)
             name, known = heard.session.native_session_id, _names(heard)
         async with self.session(name) as heard:
             await self.say(heard, self.prompts.plain)
-            await heard.turn_ends(1)
+            await self.plain_ends(heard, 1)
             if repeated := _names(heard) & known:
                 said = ", ".join(sorted(repeated))
                 raise AgentBroken(f"a second process uses ids of the first one again: {said}")
@@ -176,14 +206,14 @@ class AgentChecks:
             if end is None or not end.interrupted:
                 self.notes.append("interrupt: the turn ended, but not marked as interrupted")
             await self.say(heard, self.prompts.plain)
-            await heard.turn_ends(2)
+            await self.plain_ends(heard, 2)
 
     async def a_question_is_answered(self) -> None:
         async with self.session() as heard:
             await self.say(heard, self.prompts.question)
             asked = await self.asked(heard, ev.QuestionAsked)
             await heard.session.deliver([answer_to(asked)], resumed=False)
-            await heard.turn_ends(1)
+            await self.turn_ends(heard, 1, asked)
             _expect_result(heard.events, asked.tool_use_id)
 
     async def a_question_reaches_a_person(self) -> None:
@@ -201,7 +231,7 @@ class AgentChecks:
             name = heard.session.native_session_id
         async with self.session(name, {asked.tool_use_id}) as heard:
             await heard.session.deliver([answer_to(asked)], resumed=True)
-            await heard.turn_ends(1)
+            await self.turn_ends(heard, 1, asked)
             _expect_result(heard.events, asked.tool_use_id)
 
     async def a_permission_is_allowed_or_denied(self) -> None:
@@ -214,7 +244,7 @@ class AgentChecks:
                     asked.request_id, "permission", decision="allow" if allowed else "deny"
                 )
                 await heard.session.deliver([reply], resumed=False)
-                await heard.turn_ends(1)
+                await self.turn_ends(heard, 1, asked)
                 result = _expect_result(heard.events, asked.tool_use_id)
                 if not allowed and not result.is_error:
                     raise AgentBroken("the result of a denied call is not an error")
@@ -294,6 +324,12 @@ def answer_to(asked: ev.QuestionAsked) -> Reply:
     }
     answer = next(iter(answers.values())) if len(answers) == 1 else answers
     return Reply(asked.tool_use_id, "question", answer)
+
+
+def _reply_to(asked: ev.QuestionAsked | ev.PermissionRequested) -> Reply:
+    if isinstance(asked, ev.QuestionAsked):
+        return answer_to(asked)
+    return Reply(asked.request_id, "permission", decision="allow")
 
 
 def result_in(events: list[NormalizedStreamEvent], tool_use_id: str) -> ToolResultBlock | None:

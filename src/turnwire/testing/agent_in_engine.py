@@ -44,6 +44,8 @@ async def _ask_and_answer(talk: Talk, prompt: str) -> None:
                 case f.AssistantRequestInput(payload=question):
                     asked = question.question_id
                     await talk.answer(asked, _choice(question.questions))
+                case f.AssistantPermissionRequest(payload=request):
+                    await talk.decide(request.request_id, "allow")
                 case f.AssistantRequestResolved(payload=end) if end.request_id == asked:
                     if end.outcome != "answered":
                         raise AgentBroken(f"the question ended as {end.outcome}, not answered")
