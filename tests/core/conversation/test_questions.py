@@ -196,6 +196,15 @@ def test_an_answer_names_the_questions_that_were_asked() -> None:
     assert talk.answer("q1", {"Which colour?": "blue"}).request_id == "q1"
 
 
+def test_an_answer_to_a_form_leaves_out_no_required_question() -> None:
+    size = {"question": "Which size?", "required": True}
+    talk = running().asks("q1", questions=[{"question": "Which colour?"}, size])
+    with pytest.raises(Refused, match=r"'Which size\?' needs an answer") as refused:
+        talk.answer("q1", {"Which colour?": "blue"})
+    assert refused.value.code == "INVALID_PAYLOAD"
+    assert talk.answer("q1", {"Which size?": "large"}).request_id == "q1"
+
+
 @pytest.mark.parametrize(
     "answer", ["green", {"answer": "green"}, {"colour": "red"}, ["red", "blue"], ["green"], 1]
 )

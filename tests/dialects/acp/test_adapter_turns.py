@@ -110,6 +110,33 @@ def test_a_missing_login_fails_the_turn_and_says_how_to_log_in() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (
+            {"type": "env_var", "vars": [{"name": "KEY"}], "link": "https://example.org/keys"},
+            "set KEY in `env` of the agent's settings; get a key at https://example.org/keys",
+        ),
+        ({"type": "env_var", "varName": "KEY"}, "set KEY in `env` of the agent's settings"),
+        (
+            {"type": "terminal", "args": ["log in"], "env": {"A": "b"}},
+            "run `A=b PROGRAM 'log in'` in a terminal, with the agent's own program",
+        ),
+    ],
+)
+def test_a_login_names_the_key_or_the_command_that_it_needs(
+    method: dict[str, Any], said: str
+) -> None:
+    stream = Stream()
+    stream.host({"id": 0, "method": "initialize", "params": {}})
+    stream.agent({"id": 0, "result": {"authMethods": [{"id": "way", **method}]}})
+    stream.prompt()
+    stream.fails(-32000, "No key")
+    assert stream.only(ev.TurnFailed).message == (
+        f"No key. Log in on the server's machine: way ({said})."
+    )
+
+
 def test_without_a_login_method_the_message_names_the_usual_ways() -> None:
     stream = prompted()
     stream.fails(-32000, "")
