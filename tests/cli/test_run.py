@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -334,3 +336,30 @@ class TestAReaderThatGoesAway:
             assert terminal.screen.cursor_shown
         (conversation,) = lines(tell("list", "--json"))
         assert conversation["state"] == "interrupted"
+
+
+def test_an_agent_of_the_settings_is_run_by_its_name(tell: Tell, tmp_path: Path) -> None:
+    program = Path(__file__).parent.parent / "agents" / "acp" / "helpers" / "scripted_agent.py"
+    config = tmp_path / "turnwire.toml"
+    config.write_text(
+        f"[agents.mine]\ncommand = [{json.dumps(sys.executable)}, '-I', {json.dumps(str(program))}]\n"
+        f"env = {{SCRIPTED_STATE = {json.dumps(str(tmp_path / 'sessions.json'))}}}\n"
+    )
+    given = {"TURNWIRE_CONFIG": str(config)}
+    first = tell("run", "--agent", "mine", "--cwd", tmp_path, "think", **given)
+    assert first.exit_code == 0, first.output
+    [row] = lines(tell("list", "--json", **given))
+    assert row["agent"] == "mine"
+    again = tell("run", "--conversation", row["conversation_id"], "hello", **given)
+    assert again.exit_code == 0, again.output
+    begun = tell("run", "--agent", QUICK, "hello", **given)
+    assert begun.exit_code == 0, begun.output
+    talk = lines(tell("list", "--json", **given))[0]["conversation_id"]
+    over = tell("run", "--conversation", talk, "--agent", "mine", "hello", **given)
+    assert "mine speaks from here on" in over.output
+
+
+def test_the_options_of_an_agent_in_the_settings_hold_for_a_run(tell: Tell) -> None:
+    given = {"TURNWIRE_AGENT_OPTIONS": '{"demo": {"die": true}}'}
+    told = tell("run", "--agent", "demo", "use a tool", **given)
+    assert told.exit_code == 1, told.output

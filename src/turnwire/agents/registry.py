@@ -111,20 +111,28 @@ def name_of(given: str, agent: Agent) -> str:
     return agent.name if ":" in given else given
 
 
-def find(name: str, known: Sequence[str] = ()) -> Agent:
-    """Returns the agent of a conversation: one of Turnwire's own, or one of `known`.
+def find(
+    name: str,
+    known: Sequence[str] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Agent:
+    """Returns the agent of a conversation: one of Turnwire's own, one of `known`, or one of `options`.
 
-    `known` are agents as `module:attribute`. Raises UnknownAgent if no agent has this name.
+    `known` are agents as `module:attribute`. `options` holds the options of each agent; a `command`
+    among them makes an agent of that name. Raises UnknownAgent if no agent has this name.
     """
+    given = options or {}
     for where in known:
-        if ":" in where and (agent := make(where)).name == name:
+        if ":" in where and (agent := make(where, **given.get(where, {}))).name == name:
             return agent
-    if not (name in _AGENTS or name in _ACP):  # a stored name must never import a module
+    own = given.get(name, {})
+    is_known = name in _AGENTS or name in _ACP or "command" in own
+    if not is_known:  # a stored name must never import a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."
         )
-    return make(name)
+    return make(name, **own)
 
 
 def default(options: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, str | None]:

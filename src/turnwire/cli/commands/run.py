@@ -154,11 +154,13 @@ def _where(names: list[str], agent: str | None) -> str:
 def _whom(agent: str | None) -> tuple[str, Agent, str | None]:
     """Returns the agent's own name, the agent, and why it replaces the preferred one, if it does."""
     from turnwire.agents import registry
+    from turnwire.settings import read_settings
 
+    options = read_settings()[0].agent_options
     given, why = agent or os.environ.get(_VARIABLE), None
     if not given:
-        given, why = registry.default()
-    partner = registry.make(given)
+        given, why = registry.default(options)
+    partner = registry.make(given, **options.get(given, {}))
     return registry.name_of(given, partner), partner, why
 
 

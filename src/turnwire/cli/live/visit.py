@@ -38,7 +38,8 @@ def known_agent(name: str, *given: str) -> Agent:
     from turnwire.settings import read_settings
 
     settings, _ = read_settings()
-    return registry.find(name, [*given, settings.agent, *settings.agents])
+    known = [*given, settings.agent, *settings.agents]
+    return registry.find(name, known, settings.agent_options)
 
 
 @asynccontextmanager
