@@ -411,6 +411,14 @@ def settings(model: str, effort: str | None, sandbox: str = "readOnly") -> dict[
     return told("thread/settings/updated", threadSettings={**now, **policy})
 
 
+def test_a_cleared_goal_is_kept_only_if_the_thread_had_one() -> None:
+    """Codex clears the goal of each thread that it resumes."""
+    server, cleared = Server(begun=False), told("thread/goal/cleared")
+    goal = told("thread/goal/updated", goal={"objective": "Ship", "status": "active"})
+    heard = server.says(cleared, goal, cleared, cleared)
+    assert [event.ephemeral for event in heard] == [True, False, False, True]
+
+
 def test_settings_that_codex_changes_by_itself_are_those_of_the_conversation() -> None:
     server = Server(begun=False)
     first = server.says(settings("a", None))

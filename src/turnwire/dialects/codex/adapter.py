@@ -90,6 +90,7 @@ class CodexStreamAdapter:
         self._last_text: str | None = None
         self._model: str | None = None  # of the thread
         self._speaking: str | None = None  # in this turn; the provider may take another one
+        self._has_goal = False
         self._plan_number = 0  # of plans in this stream; a turn may change its plan
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             m.AgentMessageDelta: self._text_delta,
@@ -624,8 +625,12 @@ class CodexStreamAdapter:
                 self._settings(settings, line, out)
             case n.ModelRerouted(to_model=model) if voice is self._main:
                 self._speaking = model
+            case n.GoalUpdated():
+                self._has_goal = True
         if not out:
             words, is_kept = in_words(message.told), m.NEWS[message.method]
+            if message.method == "thread/goal/cleared":  # told at each resume, also without a goal
+                is_kept, self._has_goal = self._has_goal, False
             about = (snake(message.method), Raw(line.raw), not is_kept, words)
             out.append(ev.SystemEvent(*self._whose(voice), *about))
         return out
