@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from turnwire.testing.model_api import Say
 
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the extra codex is not installed")
 
+SERVER = Path(__file__).parents[1] / "claude" / "helpers" / "mcp_stdio_server.py"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -154,10 +157,35 @@ async def test_controls_answer_and_others_are_refused(tmp_path: Path) -> None:
         commands = (await it.talk.control(ListCommands())).ack.result
         assert isinstance(commands, Commands)
         assert [each.name for each in commands.commands] == ["review", "compact"]
-        models = (await it.talk.control(ListModels())).ack.result
-        assert isinstance(models, Models)
-        assert models.models
-        servers = (await it.talk.control(McpStatus())).ack.result
-        assert isinstance(servers, McpServers)
         with pytest.raises(Refused):
             await it.talk.control(StopTask("x"))
+
+
+async def test_models_that_may_be_chosen_are_listed_with_the_words_of_codex(tmp_path: Path) -> None:
+    models = ["gpt-5.5", "gpt-5.5/low", "unheard-of"]
+    async with stage(tmp_path, "First.", models=models) as it:
+        await it.says("one")
+        listed = (await it.talk.control(ListModels())).ack.result
+        assert isinstance(listed, Models)
+        assert [each.model for each in listed.models] == ["default", *models]
+        usual, plain, low, unknown = listed.models
+        assert usual.resolved == "gpt-5.5", "as config.toml says"
+        assert plain.description
+        assert low.description == plain.description
+        assert (low.name or "").endswith(", low")
+        assert unknown.description is None
+
+
+async def test_a_broken_mcp_server_is_not_said_to_be_connected(tmp_path: Path) -> None:
+    toml = (
+        f"mcp_servers.demo.command = {json.dumps(sys.executable)}\n"
+        f"mcp_servers.demo.args = [{json.dumps(str(SERVER))}]\n"
+        'mcp_servers.broken.command = "/nowhere/at-all"\n'
+    )
+    async with stage(tmp_path, "First.", toml=toml) as it:
+        await it.says("one")
+        told = (await it.talk.control(McpStatus())).ack.result
+        assert isinstance(told, McpServers)
+        states = {each.name: (each.status, bool(each.tools)) for each in told.servers}
+        assert states["demo"] == ("connected", True)
+        assert states["broken"] == ("failed", False)

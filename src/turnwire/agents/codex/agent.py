@@ -173,7 +173,8 @@ class CodexAgent:
         mode = start.permission_mode or "default"
         if mode not in MODES:
             raise AgentGone(f"Codex has no permission mode {mode!r}.")
-        session = CodexSession(Settings(cwd, start.model, mode, chosen))
+        settings = Settings(cwd, start.model, mode, chosen)
+        session = CodexSession(settings, self.capabilities.models)
         point = None if fork is None or resume else _fork_point(fork)
 
         home = codex_home(self._environment())

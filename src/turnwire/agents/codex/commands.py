@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from turnwire.agents.codex.app_server import AppServer
+from turnwire.agents.codex.settings import split_model
 from turnwire.core import controls as c
 from turnwire.core.content import Content, TextContent
 from turnwire.core.error_codes import Refused
@@ -66,10 +67,27 @@ def _target(about: str) -> dict[str, Any]:
             return {"type": "custom", "instructions": about}
 
 
+# The state of an MCP server, as other agents name it.
+_MCP_STATES = {
+    "authenticationRequired": "needs-auth",
+    "cancelled": "failed",
+    "notStarted": "pending",
+    "starting": "pending",
+}
+
+
 async def run_control(
-    control: c.Control, server: AppServer, thread_id: str | None, usage: TokenUsage
+    control: c.Control,
+    server: AppServer,
+    thread_id: str | None,
+    usage: TokenUsage,
+    models: Sequence[str],
+    default: str | None,
 ) -> c.ControlResult:
-    """Carries out a control. Raises Refused if Codex does not have it, or refuses it."""
+    """Carries out a control. Raises Refused if Codex does not have it, or refuses it.
+
+    `models` are those that may be chosen, and `default` is the model of the configuration.
+    """
     match control:
         case c.ListCommands():
             return c.Commands(
@@ -80,22 +98,44 @@ async def run_control(
             share = round(100 * used / most, 1) if most else None
             return c.ContextUsed(used, most, share)
         case c.ListModels():
-            found = await server.ask("model/list")
-            return c.Models(
-                [
-                    c.Model(str(each.get("id")), each.get("displayName"), each.get("description"))
-                    for each in found.get("data", [])
-                ]
-            )
+            listed = await _listed(server, "model/list")
+            known = {str(each.get("model") or each.get("id")): each for each in listed}
+            return c.Models([_model(name, known, default) for name in models])
         case c.McpStatus():
-            found = await server.ask("mcpServerStatus/list", threadId=thread_id)
-            return c.McpServers(
-                [
-                    c.McpServer(
-                        str(each.get("name")), "connected", tools=sorted(each.get("tools") or ())
-                    )
-                    for each in found.get("data", [])
-                ]
-            )
+            servers = await _listed(server, "mcpServerStatus/list", threadId=thread_id)
+            return c.McpServers([_mcp_server(each) for each in servers])
         case _:
             raise Refused("NOT_SUPPORTED", f"Codex has no {c.name_of(control)}.")
+
+
+async def _listed(server: AppServer, method: str, **params: Any) -> list[dict[str, Any]]:
+    """Returns a list of Codex, all its pages."""
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = await server.ask(method, cursor=cursor, **params)
+        found += page.get("data") or []
+        cursor = page.get("nextCursor")
+        if not cursor:
+            return found
+
+
+def _model(choice: str, known: dict[str, dict[str, Any]], default: str | None) -> c.Model:
+    """Returns a model that may be chosen, with what Codex says about it."""
+    model, effort = split_model(choice)
+    about = known.get(model or default or "", {})
+    name = about.get("displayName")
+    if name and effort:
+        name = f"{name}, {effort}"
+    resolved = default if model is None else None
+    return c.Model(choice, name, about.get("description"), resolved)
+
+
+def _mcp_server(told: dict[str, Any]) -> c.McpServer:
+    """Returns an MCP server. Its state is unknown while Codex does not say it."""
+    error = told.get("toolsError")
+    state = told.get("runtimeStatus")
+    if state is None:
+        state = "failed" if error else "connected" if told.get("tools") else "unknown"
+    tools = sorted(told.get("tools") or ())
+    return c.McpServer(str(told.get("name")), _MCP_STATES.get(state, state), error, tools=tools)

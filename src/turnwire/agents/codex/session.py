@@ -42,9 +42,10 @@ _LEAVE = 2.0  # seconds that an idle program has to exit by itself
 class CodexSession(LocalSession):
     """One process of Codex with one thread: started by `begin`, ended by `close`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, models: Sequence[str]) -> None:
         super().__init__()
         self._settings = settings
+        self._models = models  # that may be chosen
         self._adapter = CodexStreamAdapter(name_of=settings.name_of)
         self._server = AppServer(self._heard, self._ended)
         self._closing = False
@@ -240,7 +241,14 @@ class CodexSession(LocalSession):
     async def control(self, control: Control) -> ControlResult:
         """Carries out a control, and returns its result. Raises Refused or AgentGone."""
         self._check_open()
-        return await run_control(control, self._server, self._thread_id, self._usage)
+        return await run_control(
+            control,
+            self._server,
+            self._thread_id,
+            self._usage,
+            self._models,
+            self._settings.default_model,
+        )
 
     async def interrupt(self) -> None:
         """Interrupts the running turn, if there is one."""

@@ -78,6 +78,11 @@ class Settings:
         self._defaults = await read_defaults(server, self._cwd, self._options)
 
     @property
+    def default_model(self) -> str | None:
+        """Returns the model of the configuration, if Codex says it."""
+        return self._defaults.model
+
+    @property
     def permission_mode(self) -> str | None:
         """Returns the name of the permission mode."""
         return self._now["permission_mode"]
