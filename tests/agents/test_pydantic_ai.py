@@ -79,8 +79,8 @@ async def model(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
     yield ", ".join(str(each.content) for each in results) if results else "evening."
 
 
-def agent(**options: Any) -> PydanticAgent:
-    made = pydantic_ai.Agent(FunctionModel(stream_function=model), name="helper")
+def agent(function: Any = model, **options: Any) -> PydanticAgent:
+    made = pydantic_ai.Agent(FunctionModel(stream_function=function), name="helper")
 
     def add(a: int, b: int) -> int:
         return a + b
@@ -94,8 +94,11 @@ def agent(**options: Any) -> PydanticAgent:
 
 
 @asynccontextmanager
-async def talking(path: Path, options: dict[str, Any] | None = None) -> AsyncIterator[Talk]:
-    async with SqliteStore.open(path) as store, Engine(store, {"helper": agent()}) as engine:
+async def talking(
+    path: Path, options: dict[str, Any] | None = None, *, of: PydanticAgent | None = None
+) -> AsyncIterator[Talk]:
+    helper = of or agent()
+    async with SqliteStore.open(path) as store, Engine(store, {"helper": helper}) as engine:
         if await store.conversation("talk") is not None:
             yield await engine.open("talk")
         else:
@@ -248,6 +251,28 @@ async def test_an_interrupted_run_keeps_its_text_and_its_tokens(tmp_path: Path) 
         assert (end.usage.output_tokens or 0) > 0
         told = (await talk.ask("history")).text
         assert told.startswith("5 messages, I said ['one ")
+
+
+async def test_a_model_that_uses_the_id_of_a_call_again_loses_no_call(tmp_path: Path) -> None:
+    async def repeats(messages: list[Any], info: AgentInfo) -> AsyncIterator[Any]:
+        """Uses `call_0` in each response, as some models do."""
+        returned = [p for p in messages[-1].parts if isinstance(p, ai.ToolReturnPart)]
+        steps = {"": ("add", CALLS["add"][1]), "3": ("delete", CALLS["delete"][1])}
+        step = steps.get(str(returned[0].content) if returned else "")
+        if step is None:
+            yield "Done."
+        else:
+            yield {0: DeltaToolCall(*step, tool_call_id="call_0")}
+
+    for turns in (2, 1):  # the second time in another process
+        async with talking(tmp_path / "log.db", of=agent(repeats)) as talk:
+            for _ in range(turns):
+                reply = await talk.ask("add and delete")
+                [request] = reply.requests
+                await talk.decide(request.request_id, "allow")
+                reply = await talk.wait(reply)
+                assert [tool.result for tool in reply.tools] == ["3", "deleted /x"]
+                assert reply.text == "Done."
 
 
 async def test_a_run_that_fails_has_its_tokens() -> None:

@@ -12,7 +12,7 @@ from turnwire.core import message as m
 from turnwire.core.content import Content, FileContent, ImageContent, LoadedFile, TextContent
 from turnwire.core.message import Message, to_json
 
-__all__ = ["history_of", "open_calls", "prompt_of", "result_text"]
+__all__ = ["calls_in", "history_of", "open_calls", "prompt_of", "result_text"]
 
 _NO_RESULT = "This call was interrupted and has no result."
 
@@ -45,6 +45,11 @@ def history_of(entries: Iterable[Message], *, leave_open: Sequence[str] = ()) ->
             case _:
                 pass
     return _with_results(found, results, leave_open)
+
+
+def calls_in(entries: Iterable[Message]) -> set[str]:
+    """Returns the ids of all tool calls, also of other agents."""
+    return {part.payload.tool_call_id for part in _parts(entries, m.ToolCallPart)}
 
 
 def open_calls(entries: Iterable[Message]) -> dict[str, str]:

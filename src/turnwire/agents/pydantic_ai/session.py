@@ -25,8 +25,8 @@ from pydantic_ai.usage import RunUsage
 
 from turnwire.agents.client_tools import ClientTool, client_call, client_tools_of
 from turnwire.agents.local import LocalSession
-from turnwire.agents.pydantic_ai.history import history_of, open_calls, prompt_of
-from turnwire.agents.pydantic_ai.stream import RunStream
+from turnwire.agents.pydantic_ai.history import calls_in, history_of, open_calls, prompt_of
+from turnwire.agents.pydantic_ai.stream import CallIds, RunStream
 from turnwire.core import events as ev
 from turnwire.core.answers import as_text, in_words
 from turnwire.core.blocks import ToolResultBlock
@@ -59,7 +59,8 @@ class PydanticSession(LocalSession):
         self._running: asyncio.Task[None] | None = None
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
         self._always: set[str] = set()  # tools that a person has allowed for the session
-        self._stream = RunStream(self._whose)
+        self._ids = CallIds()
+        self._stream = RunStream(self._whose, self._ids)
         self._stops = False
 
     # --- the port -----------------------------------------------------------------------------
@@ -104,7 +105,7 @@ class PydanticSession(LocalSession):
     def _begin(self, prompt: list[Any] | None, late: Sequence[Reply] = ()) -> None:
         self._say(ev.TurnStarted(*self._whose))
         self._stops = False
-        self._stream = RunStream(self._whose)
+        self._stream = RunStream(self._whose, self._ids)
         self._running = self._start(self._turn(prompt, late))
 
     async def _turn(self, prompt: list[Any] | None, late: Sequence[Reply]) -> None:
@@ -145,6 +146,7 @@ class PydanticSession(LocalSession):
         """Reads the history, if needed. Returns the prompt, or None to continue from the history."""
         if self._history is None or late:
             entries = await self._entries()
+            self._ids.add(calls_in(entries))
             if prompt is not None:
                 entries = _without_prompt(entries)
             self._history = self._rebuilt(entries, late)
@@ -217,7 +219,7 @@ class PydanticSession(LocalSession):
         self, ctx: RunContext[Any], question: str, options: list[str] | None = None
     ) -> str:
         """Asks a person, as a tool of the model."""
-        call = ctx.tool_call_id
+        call = self._ids.of(str(ctx.tool_call_id))
         given = {"question": question, "options": options or []}
         asked = questions_of(given)
         reply = await self._reply(
@@ -241,14 +243,14 @@ class PydanticSession(LocalSession):
         )
 
     async def _client_result(self, part: Any) -> str:
-        call = part.tool_call_id
+        call = self._ids.of(part.tool_call_id)
         reply = await self._reply(call, client_call(self._whose, call, part.tool_name))
         return as_text(reply.answer)
 
     async def _approval(self, part: Any) -> Any:
         if part.tool_name in self._always:
             return ToolApproved()
-        call, given = part.tool_call_id, part.args_as_dict()
+        call, given = self._ids.of(part.tool_call_id), part.args_as_dict()
         rule = {"rules": [{"toolName": part.tool_name}], "behavior": "allow"}
         reply = await self._reply(
             call,

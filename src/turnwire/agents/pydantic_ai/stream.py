@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -11,25 +12,53 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 
-__all__ = ["RunStream", "Whose"]
+__all__ = ["CallIds", "RunStream", "Whose"]
 
 Whose = tuple[str, str, None, None]  # the first four fields of every event
 Events = list[NormalizedStreamEvent]
 
 
-class _Part:
-    """A part of a model's response that grows."""
+class CallIds:
+    """The ids of tool calls in the conversation: each is used once.
 
-    def __init__(self, part: Any) -> None:
+    A model may use an id again, for example `call_0` in each response. Such a call gets another one.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._latest: dict[str, str] = {}  # by the id that the model uses
+
+    def add(self, used: Iterable[str]) -> None:
+        """Adds ids of the log."""
+        self._used.update(used)
+
+    def begin(self, given: str) -> str:
+        """Returns the id of a new call."""
+        call = given if given not in self._used else f"{given}.{uuid4().hex[:8]}"
+        self._used.add(call)
+        self._latest[given] = call
+        return call
+
+    def of(self, given: str) -> str:
+        """Returns the id of the latest call to which the model has given this id."""
+        return self._latest.get(given, given)
+
+
+class _Part:
+    """A part of a model's response that grows. `call` is the id of a tool call."""
+
+    def __init__(self, part: Any, call: str | None) -> None:
         self.part = part
+        self.call = call
         self.text = ""
 
 
 class RunStream:
     """The messages of one run. Each response of the model is one message."""
 
-    def __init__(self, whose: Whose) -> None:
+    def __init__(self, whose: Whose, ids: CallIds) -> None:
         self._whose = whose
+        self._ids = ids
         self._id = ""  # of the open message; empty: none is open
         self._open: dict[int, _Part] = {}
         self._called: set[str] = set()
@@ -67,8 +96,9 @@ class RunStream:
             out.append(ev.MessageStarted(*self._whose, self._id))
         if index in self._open:  # the part is sent again, with more of it
             return out
-        self._open[index] = _Part(part)
-        out.append(ev.ContentStarted(*self._whose, self._id, index, _begun(part)))
+        call = self._ids.begin(part.tool_call_id) if isinstance(part, ai.ToolCallPart) else None
+        self._open[index] = _Part(part, call)
+        out.append(ev.ContentStarted(*self._whose, self._id, index, _begun(part, call)))
         if isinstance(part, ai.TextPart | ai.ThinkingPart) and part.content:
             out += self._grow(index, part.content)
         elif isinstance(part, ai.ToolCallPart) and isinstance(part.args, str) and part.args:
@@ -92,39 +122,39 @@ class RunStream:
             return []
         growing.text += text
         kind: ev.DeltaKind = "tool_input"
-        call = getattr(growing.part, "tool_call_id", None)
         if isinstance(growing.part, ai.TextPart):
             kind = "text"
         elif isinstance(growing.part, ai.ThinkingPart):
             kind = "thinking"
-        return [ev.ContentDelta(*self._whose, self._id, index, kind, text, call)]
+        return [ev.ContentDelta(*self._whose, self._id, index, kind, text, growing.call)]
 
     def _end(
         self, index: int, part: Any, *, aborted: bool = False, text: str | None = None
     ) -> Events:
-        if self._open.pop(index, None) is None:
+        growing = self._open.pop(index, None)
+        if growing is None:
             return []
-        block = self._block(part, text)
+        block = self._block(part, text, growing.call)
         return [
             ev.AssistantMessage(*self._whose, self._id, index, [block], aborted=aborted),
             ev.ContentCompleted(*self._whose, self._id, index, block),
         ]
 
-    def _block(self, part: Any, text: str | None) -> blocks.ContentBlock:
+    def _block(self, part: Any, text: str | None, call: str | None) -> blocks.ContentBlock:
         match part:
             case ai.TextPart():
                 return blocks.TextBlock(part.content if text is None else text, "completed")
             case ai.ThinkingPart():
                 said = part.content if text is None else text
                 return blocks.ThinkingBlock(said, "completed", part.signature)
-            case ai.ToolCallPart():
-                self._called.add(part.tool_call_id)
-                return tool_block(part, text)
+            case ai.ToolCallPart() if call is not None:
+                self._called.add(call)
+                return tool_block(part, call, text)
             case _:
                 return blocks.UnknownBlock(part.part_kind, {"text": str(part)})
 
     def _result(self, part: Any) -> Events:
-        call = part.tool_call_id
+        call = self._ids.of(part.tool_call_id)
         if call in self._answered or call not in self._called:
             return []
         self._answered.add(call)
@@ -134,7 +164,7 @@ class RunStream:
         return [*self.finish(), ev.UserMessage(*self._whose, [block], "tool")]
 
 
-def tool_block(part: Any, text: str | None = None) -> blocks.ToolUseBlock:
+def tool_block(part: Any, call: str, text: str | None = None) -> blocks.ToolUseBlock:
     """Returns the block of a tool call."""
     asks = part.tool_name == "request_input" or None
     kind = "QUESTION" if asks else "FUNCTION"
@@ -143,21 +173,19 @@ def tool_block(part: Any, text: str | None = None) -> blocks.ToolUseBlock:
     except (ValueError, AssertionError):
         given, text = None, text or str(part.args)
     raw = text if given is None else None
-    return blocks.ToolUseBlock(
-        part.tool_call_id, part.tool_name, kind, given, "in_progress", raw, asks
-    )
+    return blocks.ToolUseBlock(call, part.tool_name, kind, given, "in_progress", raw, asks)
 
 
-def _begun(part: Any) -> blocks.ContentBlock:
+def _begun(part: Any, call: str | None) -> blocks.ContentBlock:
     match part:
         case ai.TextPart():
             return blocks.TextBlock("", "in_progress")
         case ai.ThinkingPart():
             return blocks.ThinkingBlock("", "in_progress")
-        case ai.ToolCallPart():
+        case ai.ToolCallPart() if call is not None:
             asks = part.tool_name == "request_input" or None
             kind = "QUESTION" if asks else "FUNCTION"
-            about = (part.tool_call_id, part.tool_name, kind)
+            about = (call, part.tool_name, kind)
             return blocks.ToolUseBlock(*about, None, "in_progress", None, asks)
         case _:
             return blocks.UnknownBlock(part.part_kind, {"text": str(part)})
