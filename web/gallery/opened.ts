@@ -34,7 +34,7 @@ const TALK = "/c/message-whole-answer";
 const TALK_SHOWN = ".row.turn";
 
 /** On a phone the list is opened first. */
-const LIST: Step = { after: ".cards", click: ".page-header .only-narrow", isNarrow: true };
+const LIST: Step = { after: ".cards", click: ".page-header .open-list", isNarrow: true };
 
 const MENU: Step = { after: TALK_SHOWN, click: ".talk-header button", named: ({ more }) => more };
 const inMenu = (named: (words: Words) => string): Step[] => [MENU, { click: "[role=menuitem]", named }];
@@ -143,13 +143,13 @@ export const OPENED: readonly Opened[] = [
   {
     name: "preferences",
     path: "/inbox",
-    steps: [LIST, { after: ".cards", click: ".sidebar header button" }],
+    steps: [LIST, { after: ".cards", click: ".sidebar header button[aria-haspopup]" }],
     shows: "[role=menu]",
   },
   {
     name: "list",
     path: TALK,
-    steps: [{ after: TALK_SHOWN, click: ".talk-header .only-narrow" }],
+    steps: [{ after: TALK_SHOWN, click: ".talk-header .open-list" }],
     shows: ".sidebar.open",
     isNarrow: true,
   },

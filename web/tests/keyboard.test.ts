@@ -1,8 +1,10 @@
 // Keyboard shortcuts, Escape, dialogs and the focus.
+import type { Locator } from "playwright-core";
+import { violations } from "./axe";
 import { pressIn, state } from "./browser";
 import { stage } from "./scene";
 
-const { test } = stage();
+const { here, test } = stage();
 
 test("every page has a keyboard shortcut, and ? lists the shortcuts", async ({ person, expect }) => {
   const { page } = person;
@@ -27,6 +29,39 @@ test("every page has a keyboard shortcut, and ? lists the shortcuts", async ({ p
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
   expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+});
+
+test("the list is hidden and shown again, by mouse and by key, also after a reload", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/inbox`);
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const show = page.getByRole("main").getByRole("button", { name: "Conversations" });
+  const hide = list.getByRole("button", { name: "Hide the list" });
+  const hasFocus = (each: Locator) => () => each.evaluate((it) => it === document.activeElement);
+  expect(await show.isVisible()).toBe(false);
+  await hide.click();
+  await list.waitFor({ state: "hidden" });
+  await expect.poll(hasFocus(show)).toBe(true);
+  expect(await violations(page)).toEqual([]);
+  await page.reload();
+  await show.waitFor();
+  expect(await list.isVisible()).toBe(false);
+  await show.click();
+  await list.waitFor();
+  await expect.poll(hasFocus(hide)).toBe(true);
+  await page.keyboard.press("l");
+  await list.waitFor({ state: "hidden" });
+  await page.keyboard.press("s"); // the search is in the list
+  await expect.poll(hasFocus(list.getByRole("searchbox"))).toBe(true);
+  // Narrower, the list covers the page and is closed at first; wider again, it is as it was.
+  await page.setViewportSize({ width: 375, height: 667 });
+  await list.waitFor({ state: "hidden" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await list.waitFor();
 });
 
 test("Escape leaves a form without stopping the agent", async ({ person, expect }) => {

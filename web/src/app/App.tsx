@@ -1,5 +1,6 @@
 import { TurnwireProvider, useInbox } from "@turnwire/client/react";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { flushSync } from "react-dom";
 import { sendStored } from "../composer/outbox";
 import { ConversationsProvider, useConversations } from "../conversations/conversationList";
 import { NewConversation } from "../conversations/NewConversation";
@@ -18,6 +19,7 @@ import { loadAhead, onDemand } from "./onDemand";
 import { SignInWithLink } from "./SignInWithLink";
 import { usePolling } from "./serverChanges";
 import { isTyping, useKeys } from "./shortcuts";
+import { showSidebar, toggleSidebar, useHiddenSidebar } from "./sidebar";
 import { type Theme, useTheme } from "./theme";
 
 const Shared = lazy(() => import("../talk/Shared"));
@@ -94,6 +96,7 @@ function Inside() {
   }, []);
   useEffect(() => setBadge(inbox.items.length), [inbox.items.length]);
 
+  const isHidden = useHiddenSidebar();
   const closePalette = () => setPalette(undefined);
   const step = (by: number) => {
     const at = place.name === "talk" ? all.findIndex((each) => each.id === place.id) : -1;
@@ -114,10 +117,12 @@ function Inside() {
     b: goBack,
     s: (event) => {
       event.preventDefault();
+      if (isHidden) flushSync(showSidebar);
       document.getElementById("search")?.focus();
     },
     j: () => step(1),
     k: () => step(-1),
+    l: toggleSidebar,
     t: () => setTheme(NEXT[theme]),
     // Leaves the field, so that the other shortcuts work.
     Escape: (event) => isTyping(event.target) && (event.target as HTMLElement).blur(),
@@ -127,7 +132,7 @@ function Inside() {
       <a className="skip" href="#main">
         {words.skipToMain}
       </a>
-      <div className="frame">
+      <div className={`frame${isHidden ? " without-list" : ""}`}>
         <Sidebar help={() => setHelp(true)} />
         <ErrorBoundary of={place} instead={broken}>
           <Here />

@@ -8,7 +8,7 @@ export function PageHeader({ title, children }: { title: string; children?: Reac
   const words = useWords();
   return (
     <header className="page-header">
-      <button type="button" className="quiet only-narrow" aria-label={words.menu} onClick={openSidebar}>
+      <button type="button" className="quiet open-list" aria-label={words.menu} onClick={openSidebar}>
         <Icon name="menu" />
       </button>
       <h1>

@@ -13,6 +13,7 @@ import { Icon, type IconName } from "./Icon";
 import { useLanguage, useWords } from "./language";
 import { goTo } from "./navigation";
 import { matching } from "./paletteMatches";
+import { toggleSidebar } from "./sidebar";
 import { type Theme, useTheme } from "./theme";
 
 const LIST = "palette-list";
@@ -181,6 +182,7 @@ function usePageActions(help: () => void): Item[] {
   return [
     { id: "new", icon: "plus", label: words.newConversation, about: "c", run: () => goTo({ name: "new" }) },
     { id: "inbox", icon: "inbox", label: words.inbox, about: "g", run: () => goTo({ name: "inbox" }) },
+    { id: "list", icon: "panel", label: words.keys.l, about: "l", run: toggleSidebar },
     {
       id: "settings",
       icon: "settings",

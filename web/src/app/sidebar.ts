@@ -1,5 +1,6 @@
-// On a phone the list of conversations covers the page.
+// The list of conversations: on a phone it covers the page, elsewhere a person can hide it.
 import { type RefObject, useEffect, useSyncExternalStore } from "react";
+import { readStored, store, useStored } from "./browserStorage";
 
 const listeners = new Set<() => void>();
 let isOpen = false;
@@ -10,8 +11,43 @@ function set(to: boolean): void {
   for (const listener of [...listeners]) listener();
 }
 
-export const openSidebar = () => set(true);
+const HIDDEN = "list-hidden";
+const isNarrow = () => matchMedia("(max-width: 46rem)").matches;
+
+/** Shows the list. Its first button has the focus then, because that of the header is gone. */
+export function openSidebar(): void {
+  if (isNarrow()) return set(true);
+  showSidebar();
+  focusLater(".sidebar .hide-list");
+}
+
+/** Shows the list beside the page. */
+export const showSidebar = () => store(HIDDEN, null);
+
+/** Closes the list that covers the page. */
 export const closeSidebar = () => set(false);
+
+/** Hides the list beside the page, until it is opened again. */
+export function hideSidebar(): void {
+  store(HIDDEN, "yes");
+  focusLater(".open-list");
+}
+
+export function toggleSidebar(): void {
+  const isShown = isNarrow() ? isOpen : readStored(HIDDEN) === null;
+  if (!isShown) openSidebar();
+  else if (isNarrow()) closeSidebar();
+  else hideSidebar();
+}
+
+/** Whether the list beside the page is hidden. */
+export function useHiddenSidebar(): boolean {
+  return useStored(HIDDEN)[0] !== null;
+}
+
+function focusLater(selector: string): void {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
+}
 
 /** Makes the list modal: moves the focus to it, makes the page inert, and closes it on Escape. */
 export function useOver(list: RefObject<HTMLElement | null>, isOver: boolean): void {

@@ -6,7 +6,7 @@ import { Logo } from "../app/Logo";
 import { useWords } from "../app/language";
 import { goTo, linkTo, usePlace } from "../app/navigation";
 import { Preferences } from "../app/Preferences";
-import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
+import { closeSidebar, hideSidebar, useOver, useSidebar } from "../app/sidebar";
 import { ConversationDialog } from "./conversationDialogs";
 import { GroupedList } from "./GroupedList";
 
@@ -30,6 +30,15 @@ export function Sidebar({ help }: { help: () => void }) {
           <a className="brand" {...linkTo({ name: "home" })}>
             <Logo /> Turnwire
           </a>
+          <button
+            type="button"
+            className="quiet hide-list"
+            aria-label={words.hideList}
+            title={`${words.hideList} (l)`}
+            onClick={hideSidebar}
+          >
+            <Icon name="panel" />
+          </button>
           <Preferences help={help} />
         </header>
         <a className="button primary new" {...linkTo({ name: "new" })} title="c">

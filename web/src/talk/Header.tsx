@@ -42,7 +42,7 @@ export function Header({ id, view, connection, info, title, name, capabilities, 
   const tokens = words.tokens(count(read), count(totals?.output_tokens ?? 0));
   return (
     <header className="talk-header">
-      <button type="button" className="quiet only-narrow" aria-label={words.menu} onClick={openSidebar}>
+      <button type="button" className="quiet open-list" aria-label={words.menu} onClick={openSidebar}>
         <Icon name="menu" />
       </button>
       <div className="titles">

@@ -98,6 +98,7 @@ export const en = {
       : "Untitled",
   welcome: "Talk to an agent",
   welcomeHint: "Start a conversation, or choose one from the list. Nothing is lost when you close the page.",
+  hideList: "Hide the list",
   preferences: "Preferences",
   settings: {
     title: "Settings",
@@ -682,6 +683,7 @@ export const en = {
     b: "Back",
     j: "Next conversation",
     k: "Previous conversation",
+    l: "Show or hide the list",
     i: "Write a message",
     m: "About the agent",
     "[": "Your previous message",

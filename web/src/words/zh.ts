@@ -82,6 +82,7 @@ export const zh: Words = {
       : "未命名",
   welcome: "与智能体对话",
   welcomeHint: "开始一个对话，或从列表中选择。关闭页面不会丢失任何内容。",
+  hideList: "隐藏列表",
   preferences: "偏好设置",
   settings: {
     title: "设置",
@@ -611,6 +612,7 @@ export const zh: Words = {
     b: "返回",
     j: "下一个对话",
     k: "上一个对话",
+    l: "显示或隐藏列表",
     i: "写消息",
     m: "关于智能体",
     "[": "您的上一条消息",
