@@ -61,7 +61,8 @@ export function useStickToEnd(section: RefObject<HTMLElement | null>, isStuckFir
     if (!scroller) return;
     const observer = new ResizeObserver(() => {
       if (isStuck.current) return stick();
-      if (!isOpened.current) return;
+      // A conversation that opens at its beginning gets no event of scrolling, but it gets its height.
+      if (!isOpened.current) return setAway(leftIn(scroller) >= NEAR);
       if (leftIn(scroller) <= 2) isStuck.current = true; // the end is still visible
       updatePosition();
     });
