@@ -114,6 +114,12 @@ def test_a_complete_agent_has_at_most_forty_lines(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_the_page_has_at_most_ninety_lines() -> None:
+    written = len(FILES["page.html"].splitlines())
+    assert written <= 90
+    assert f"These {written} lines know" in PAGE
+
+
 @asynccontextmanager
 async def serving(path: Path, waiter: Any) -> AsyncIterator[Engine]:
     async with SqliteStore.open(path) as store, Engine(store, {"waiter": waiter}) as engine:
@@ -144,6 +150,18 @@ def test_the_page_streams_asks_and_survives_the_death_of_the_server(
             browser.run("[...document.querySelectorAll('#question button')].at(-1).click()")
             text = browser.until(lambda text: "with you soon!" in text)
             browser.until(lambda text: "Which size?" not in text)
+            browser.send("One pasta, please")
+            browser.until(lambda shown: "Which size?" in shown)
+            browser.run("stop.click()")
+            browser.until(lambda shown: "Which size?" not in shown)
+            browser.until(lambda _: browser.run("stop.hidden"))
+            failed = {
+                "type": "assistant.complete",
+                "turn_id": 9,
+                "payload": {"error": {"message": "No."}},
+            }
+            browser.run(f"show({json.dumps(failed)})")
+            browser.until(lambda shown: "Failed: No." in shown)
     rows = [row.strip() for row in text.splitlines() if row.strip()]
     assert rows[:5] == [
         "You: Good evening",
