@@ -273,7 +273,7 @@ def test_a_question_may_be_followed_by_a_permission_in_every_check() -> None:
     assert "a question is answered" in report.kept
     assert "a question reaches a person" in report.kept
     with pytest.raises(AssertionError, match=r"Set `Prompts\.plain` to a prompt after which"):
-        asyncio.run(check_agent(lambda: thorough, Prompts(plain="soup"), seconds=0.3))
+        asyncio.run(check_agent(lambda: thorough, Prompts(plain="soup"), seconds=1))
 
 
 def test_an_interrupt_keeps_what_was_said_and_takes_a_question_back(tmp_path: Path) -> None:
