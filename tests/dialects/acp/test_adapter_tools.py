@@ -128,6 +128,27 @@ def test_a_call_that_fails_has_a_failed_result_and_gets_no_second_one() -> None:
     assert [(each.content, each.is_error) for each in stream.results()] == [("broken", True)]
 
 
+def test_a_call_with_the_id_of_an_earlier_turn_is_another_call() -> None:
+    """Some models use an id again, and their agents pass it on."""
+    stream = prompted()
+    for number, text in enumerate(["grass", "trees"], 1):
+        stream.tool("call_0", title="look", rawInput={"at": text})
+        stream.change("call_0", status="completed", content=[said(text)])
+        assert stream.tool("call_0", title="look", status="completed") == [], "it has its result"
+        stream.ends(number=8 + number)
+        stream.prompt(9 + number)
+    assert stream.change("call_0", status="completed") == [], "it is of a turn that has ended"
+    call = {"toolCallId": "call_0", "title": "look"}
+    params = {"sessionId": "s", "toolCall": call, "options": []}
+    stream.agent({"id": 5, "method": "session/request_permission", "params": params})
+    stream.change("call_0", status="completed", content=[said("fence")])
+    ids = [each.tool_use_id for each in stream.results()]
+    assert ids == ["call_0", "call_0.k-1", "call_0.k-2"]
+    assert [each.content for each in stream.results()] == ["grass", "trees", "fence"]
+    [asked] = stream.all(ev.PermissionRequested)
+    assert asked.tool_use_id == ids[2]
+
+
 def test_calls_that_run_together_are_blocks_of_one_message() -> None:
     stream = prompted()
     stream.tool("a", title="read")

@@ -65,6 +65,9 @@ class AcpStreamAdapter:
         self._is_cancelled = False
         self._calls: dict[str, Call] = {}
         self._ended = Recent(_REMEMBERED)
+        self._ended_now: set[str] = set()  # in this turn
+        self._again: dict[str, str] = {}  # ids of earlier turns that this turn uses again
+        self._number_again = 0
         self._open: dict[rpc.RequestId, str] = {}  # permissions: the agent's id -> our request id
         self._asked: dict[rpc.RequestId, str] = {}  # questions: the same
         self._plans: dict[str, list[TodoItem]] = {}
@@ -151,6 +154,7 @@ class AcpStreamAdapter:
     def call_of(self, asked: rpc.PermissionParams) -> dict[str, Any]:
         """Returns the fields of the call that a permission was just asked for, as told so far."""
         call_id = self._call_id(asked.tool_call.tool_call_id, asked.session_id)
+        call_id = self._again.get(call_id, call_id)
         return dict(self._calls[call_id].fields) if call_id in self._calls else {}
 
     def offered(self) -> ev.SessionOffered:
@@ -203,7 +207,7 @@ class AcpStreamAdapter:
     def did(self, call_id: str, said: str, *, is_error: bool) -> Events:
         """Reports the result of what `ask` has asked for."""
         self._calls.pop(call_id, None)
-        self._ended.add(call_id)
+        self._end_call(call_id)
         block = ToolResultBlock(call_id, said, is_error, "failed" if is_error else "completed")
         return [*self._growing.end(), ev.UserMessage(*self._whose, [block], "tool")]
 
@@ -229,6 +233,16 @@ class AcpStreamAdapter:
     def _call_id(self, call_id: str, session_id: str) -> str:
         """Returns the id of a call in the conversation: sessions count their calls separately."""
         return call_id if session_id == self.session_id else f"{session_id}/{call_id}"
+
+    def _named(self, change: updates.ToolCallFields, *, begins: bool) -> updates.ToolCallFields:
+        """Gives a call another id if the agent uses that of an earlier turn's call again."""
+        given = change.tool_call_id
+        is_over = given in self._ended and given not in self._ended_now
+        if begins and is_over and given not in self._again:
+            self._number_again += 1
+            self._again[given] = f"{given}.{self._key}-{self._number_again}"
+        own = self._again.get(given)
+        return change if own is None else structs.replace(change, tool_call_id=own)
 
     def _renamed(self, change: updates.ToolCallFields, session_id: str) -> updates.ToolCallFields:
         call_id = self._call_id(change.tool_call_id, session_id)
@@ -269,6 +283,8 @@ class AcpStreamAdapter:
         self._open, self._asked = {}, {}
         for call_id in self._calls:
             self._ended.add(call_id)
+        self._ended_now.clear()
+        self._again.clear()
         self._calls, self._in_turn = {}, False
         interrupted = self._is_cancelled or ending.stop_reason == "cancelled"
         failed = ending.code is not None and not interrupted
@@ -326,7 +342,8 @@ class AcpStreamAdapter:
             return [self._late("session/request_permission", line)]
         params = request.params
         self._is_ours(params.session_id)
-        call = self._call(self._renamed(params.tool_call, params.session_id))
+        change = self._renamed(params.tool_call, params.session_id)
+        call = self._call(self._named(change, begins=True))
         out += self._growing.announce(call)
         request_id = f"{self._key}-{request.id}"
         self._open[request.id] = request_id
@@ -408,7 +425,7 @@ class AcpStreamAdapter:
         update = params.update
         if isinstance(update, updates.ToolCall | updates.ToolCallUpdate):
             change = self._renamed(update, params.session_id)
-            if change.tool_call_id in self._calls:
+            if self._named(change, begins=False).tool_call_id in self._calls:
                 return self._tool_call(change, line)
         return [self._unknown("session/update", line, "it belongs to another session")]
 
@@ -430,6 +447,7 @@ class AcpStreamAdapter:
     def _tool_call(self, change: updates.ToolCallFields, line: Line) -> Events:
         if not self._in_turn:
             return self._outside(line, lambda: self._tool_call(change, line))
+        change = self._named(change, begins=isinstance(change, updates.ToolCall))
         if change.tool_call_id in self._ended:
             return []  # the call has its result
         is_new = change.tool_call_id not in self._calls
@@ -458,12 +476,16 @@ class AcpStreamAdapter:
 
     def _result(self, call: Call) -> Events:
         del self._calls[call.id]
-        self._ended.add(call.id)
+        self._end_call(call.id)
         out = [*self._growing.end(), ev.UserMessage(*self._whose, [call.result()], "tool")]
         plan = call.plan()
         if plan is not None:
             out.append(ev.PlanUpdated(*self._whose, plan))
         return out
+
+    def _end_call(self, call_id: str) -> None:
+        self._ended.add(call_id)
+        self._ended_now.add(call_id)
 
     def _plan(self, update: updates.Plan, line: Line) -> Events:
         return self._planned("", update.entries)
