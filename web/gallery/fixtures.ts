@@ -6,7 +6,7 @@ export const AGENTS = [
     name: "claude",
     description: "Claude Code, with its tools.",
     version: "2.1",
-    abilities: [{ name: "fork", text: "conversations can be forked" }],
+    abilities: [{ name: "forks", text: "forks with its own memory" }],
     ready: true,
     unavailable: null,
     default: true,
