@@ -116,6 +116,16 @@ def test_a_client_with_a_part_of_the_log_begins_after_it() -> None:
     assert (reducer.cursor, reducer.epoch, reducer.is_behind) == (0, "e-2", False)
 
 
+def test_the_status_is_that_of_the_newest_state() -> None:
+    reducer = ViewReducer()
+    assert reducer.status is None
+    state = {"state": "streaming", "running": True, "queue": [], "requests": [], "turn_id": 7}
+    for each in (connected(), frame("session.state", state, 2)):
+        reducer.apply(decode(json.dumps(each)))
+    assert reducer.status is not None
+    assert (reducer.status.turn_id, reducer.status) == (7, reducer.view().status)
+
+
 def test_a_new_connection_clears_the_gap() -> None:
     behind = [connected("c-1"), said(2)]
     assert fold(*behind).behind
