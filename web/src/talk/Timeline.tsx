@@ -126,7 +126,8 @@ export function Timeline(props: Props) {
   const isHere = connection === "connected" || (view.cursor ?? 0) >= (at ?? 0);
   useEffect(() => {
     if (!entry || sought || !rows.length || !isHere) return;
-    if (first > entry.number) return older();
+    // One page more than needed: there is room above the entry then.
+    if (first > 1 && first >= entry.number) return older();
     const found = rowOf(rows, entry);
     // The result of a tool may be loaded without its call.
     if (!found && first > 1 && entry.ids.some((each) => each)) return older();
