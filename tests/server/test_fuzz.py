@@ -28,7 +28,8 @@ FIELDS = [
     "content", "question_id", "answer", "resume_task", "request_id", "decision", "reason",
     "updated_input", "remember", "turn_id", "queue", "action", "queue_id", "before",
     "message_sequence", "dry_run", "model", "mode", "max_thinking_tokens", "control", "server",
-    "enabled", "task_id", "agent", "rule_id", "steer", "extra",
+    "enabled", "task_id", "agent", "rule_id", "steer", "option",
+    "value", "extra",
 ]  # fmt: skip
 WORDS = ["allow", "deny", "hold", "clear", "remove", "replace", "move", "resume", "long", "hello"]
 WORDS += ["demo", *CONTROLS]

@@ -2712,14 +2712,14 @@ export interface RpcCalls {
   loadHistory: RpcLoadHistory;
   getHistorySessions: RpcGetHistorySessions;
   getMcpStatus: RpcGetMcpStatus;
-  getSessionOptions: RpcGetSessionOptions;
-  setSessionOption: RpcSetSessionOption;
   reconnectMcp: RpcReconnectMcp;
   toggleMcp: RpcToggleMcp;
   stopTask: RpcStopTask;
   getContextUsage: RpcGetContextUsage;
   getModels: RpcGetModels;
   getCommands: RpcGetCommands;
+  getSessionOptions: RpcGetSessionOptions;
+  setSessionOption: RpcSetSessionOption;
   getCapabilities: RpcGetCapabilities;
   rewindFiles: RpcRewindFiles;
 }
