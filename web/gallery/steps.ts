@@ -10,17 +10,21 @@ const LIMIT = 20_000;
 const isNarrow = () => matchMedia("(max-width: 46rem)").matches;
 const isShown = (element: HTMLElement) => element.getClientRects().length > 0;
 
+/** The words that the page has now: it loads those of another language after its first view. */
+const wordsNow = () => (document.documentElement.lang.startsWith("zh") ? zh : en);
+
 /** Returns the element as soon as it is shown. */
-async function find(selector: string, text?: string): Promise<HTMLElement> {
+async function find(selector: string, named?: Step["named"]): Promise<HTMLElement> {
   for (const end = performance.now() + LIMIT; performance.now() < end; ) {
     const all = [...document.querySelectorAll<HTMLElement>(selector)].filter(isShown);
+    const text = named?.(wordsNow());
     const found = all.find(
       (each) => text === undefined || (each.ariaLabel ?? each.innerText).trim() === text,
     );
     if (found) return found;
     await new Promise(requestAnimationFrame);
   }
-  throw new Error(`The gallery cannot open this state: ${selector} ${text ?? ""} is not shown.`);
+  throw new Error(`The gallery cannot open this state: ${selector} ${named?.(wordsNow()) ?? ""} is not shown.`);
 }
 
 /** Presses a key until it has opened something: a page listens to keys only a moment after it is shown. */
@@ -36,10 +40,9 @@ async function press(keys: string, opens: string): Promise<void> {
 }
 
 async function take(step: Step): Promise<void> {
-  const words = document.documentElement.lang.startsWith("zh") ? zh : en;
   if (step.after !== undefined) await find(step.after);
   if (step.key !== undefined) await press(step.key, step.opens ?? "");
-  if (step.click !== undefined) (await find(step.click, step.named?.(words))).click();
+  if (step.click !== undefined) (await find(step.click, step.named)).click();
   if (step.type !== undefined) {
     const field = await find(step.into ?? "input");
     Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")?.set?.call(field, step.type);

@@ -55,6 +55,7 @@ test("Claude writes, runs a command, asks, survives a kill, and receives an imag
   await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
   await state(page, "Waiting for you");
   await form.getByRole("button", { name: "Answer" }).click();
+  await second.setViewportSize({ width: 1280, height: 500 }); // so that there is something to scroll
   for (const tab of [page, second]) {
     await tab.locator(".answered", { hasText: "Blue" }).getByText("Red").waitFor();
     await tab.locator("figure.code .hljs-keyword", { hasText: "def" }).waitFor();

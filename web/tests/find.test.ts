@@ -129,7 +129,7 @@ test("Ctrl+K lists commands and conversations, and the keys choose one", async (
   await open();
   await page.keyboard.type("theme dark");
   await page.keyboard.press("Enter");
-  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+  await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
 
   await open();
   await page.keyboard.type("zebra");
@@ -154,6 +154,7 @@ test("the palette offers what can be done in a conversation", async ({ person, e
   await state(page, "Ready");
   const palette = page.getByRole("dialog", { name: "Commands and conversations" });
   const open = async () => {
+    await palette.waitFor({ state: "detached" }); // otherwise the keys would go to the last one
     await page.keyboard.press("Control+k");
     await palette.getByRole("combobox").waitFor();
   };

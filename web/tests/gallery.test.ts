@@ -71,7 +71,18 @@ async function faultsOf(views: readonly View[], language: Language = "en"): Prom
       await page.setViewportSize(size);
       if (again || size === sizes[0]) {
         await page.goto(url + path);
-        await page.locator(isReady).first().waitFor();
+        const isShown = await page
+          .locator(isReady)
+          .first()
+          .waitFor()
+          .then(
+            () => true,
+            () => false,
+          );
+        if (!isShown) {
+          faults[`${name} at ${size.width}`] = `${isReady} is not shown`;
+          break;
+        }
         await page.waitForTimeout(350); // longer than what appears late, such as banners and the buttons of a request
       }
       const found = [
@@ -177,12 +188,12 @@ describe("the gallery", () => {
     for (const { width, height } of SIZES) {
       await page.setViewportSize({ width, height });
       await page.goto(`${url}/c/message-prose`);
-      await page.locator(".row.text p").first().waitFor();
+      await page.locator(".row.text .markdown p").first().waitFor();
       const { most, off } = await page.evaluate(() => {
-        const [text] = document.querySelectorAll(".row.text p");
-        const lines = text?.getClientRects.length ? document.createRange() : undefined;
-        lines?.selectNodeContents(text as Node);
-        const count = new Set([...(lines?.getClientRects() ?? [])].map((each) => Math.round(each.top))).size;
+        const [text] = document.querySelectorAll(".row.text .markdown p");
+        const lines = document.createRange();
+        lines.selectNodeContents(text as Node);
+        const count = new Set([...lines.getClientRects()].map((each) => Math.round(each.top))).size;
         const middle = (each: Element | null) => {
           const at = each?.getBoundingClientRect();
           return at ? at.left + at.width / 2 : Number.NaN;

@@ -49,9 +49,9 @@ test("several questions share one form, and are answered together", async ({ per
   await state(page, "Ready");
   expect(await page.locator(".asked, .answered").allTextContents()).toEqual([
     "Which colour shall it be?",
-    "Blue — owner",
+    "Blue — you",
     "And in which sizes?",
-    "Small, Large, Tiny — owner",
+    "Small, Large, Tiny — you",
   ]);
 });
 
@@ -70,7 +70,7 @@ test("optional questions can be answered in part, or skipped", async ({ person, 
   await form.getByRole("button", { name: "Skip" }).click();
   await page.getByText("Then I choose myself.").waitFor();
   await state(page, "Ready");
-  const answers = ["Green — owner", "Skipped — owner", "Skipped — owner"];
+  const answers = ["Green — you", "Skipped — you", "Skipped — you"];
   expect(await page.locator(".answered").allTextContents()).toEqual(answers);
   expect(await form.count()).toBe(0);
 });

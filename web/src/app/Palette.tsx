@@ -69,7 +69,10 @@ export default function Palette({ help, held, close }: Props) {
   const items = groups.flatMap((group) => group.items);
   const chosen = items[Math.min(at, items.length - 1)];
 
-  const leave = () => dialog.current?.close(); // the focus goes back to where it was
+  const leave = () => {
+    dialog.current?.close(); // the focus goes back to where it was
+    close(); // at once: its event comes later, and the palette may be opened again before it
+  };
   const run = (item: Item | undefined) => {
     leave();
     item?.run();
