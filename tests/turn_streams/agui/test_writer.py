@@ -530,6 +530,12 @@ def test_a_tool_call_grows_and_has_a_result() -> None:
     ]
     other = wrote(call(None, input_text='{"a'), call(1, input={"a": 1}))
     assert other[-1] == e.ToolCallEnd("t-1", {"turnwire": {"arguments": '{"a":1}'}})
+    whole = wrote(call(None), call(1, input={"a": 1}))
+    assert whole == [
+        e.ToolCallStart("t-1", "Read"),
+        e.ToolCallArgs("t-1", '{"a":1}'),
+        e.ToolCallEnd("t-1"),
+    ], "not all agents stream the input"
     wrong = wrote(call(None, input_text="{"), call(1, input_text="{", aborted=True))
     assert wrong[-1] == e.ToolCallEnd("t-1", {"turnwire": {"aborted": True}})
     assert wrote(result(2, [{"type": "text", "text": "x"}])) == [

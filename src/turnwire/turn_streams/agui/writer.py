@@ -435,7 +435,9 @@ class AguiWriter:
         text = arguments_of(call)
         if name in self.blocks:
             _, sent = self.blocks.drop(name)
-            if not same_json(sent, text):
+            if text and not sent:  # not all agents stream the input of a call
+                out.append(e.ToolCallArgs(name, text))
+            elif not same_json(sent, text):
                 about = {OURS: {**(about or {}).get(OURS, {}), "arguments": text}}
         else:
             out.append(e.ToolCallStart(name, call.tool_name, tag))
