@@ -7,6 +7,7 @@ __all__ = ["CANARIES", "QUICK", "VOLUME", "is_volume"]
 # `make test` leaves these out: they take more than half of the time. `make test-all` runs them as well.
 VOLUME = (
     "agents/acp/test_opencode.py",
+    "agents/acp/test_opencode_client_tools.py",
     "agents/acp/test_opencode_engine.py",
     "agents/claude",
     "agents/codex",

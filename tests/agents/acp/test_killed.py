@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.agents.acp.helpers.scripted_stage import ScriptedStage
 from tests.agents.claude.helpers.killable_server import until_abandoned
@@ -20,11 +21,15 @@ from turnwire.stores.sqlite import SqliteStore
 ROOT = Path(__file__).parents[3]
 
 
-async def server_dies_at_a_question(place: Path) -> None:
+async def server_dies_at_a_question(
+    place: Path, words: str = "question", options: dict[str, Any] | None = None
+) -> None:
     """Runs a server until its agent asks, and kills it."""
     module = "tests.agents.acp.helpers.doomed_scripted"
     server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", module, str(place)), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", module, str(place), words, json.dumps(options or {})),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert server.stdout is not None
     async with asyncio.timeout(180):
@@ -78,4 +83,26 @@ async def test_a_question_of_a_killed_server_that_is_not_answered_ends_with_a_st
     assert not (await it.says("hello")).is_error
     said = json.loads((it.work / "sessions.json").read_text())
     assert said == {"session-1": ["question", "hello"]}
+    await it.stop()
+
+
+async def test_a_result_for_a_tool_of_the_front_end_of_a_killed_server_arrives_as_a_prompt(
+    tmp_path: Path,
+) -> None:
+    it = ScriptedStage(tmp_path)
+    options = {"client_tools": [{"name": "paint"}]}
+    await server_dies_at_a_question(tmp_path, "brush", options)
+    await it.start_again()
+    [request] = (await it.talk.status()).requests
+    assert request.request_id == "brush-a"
+    ack = (await it.talk.answer("brush-a", "It is blue now.", user="ann")).ack
+    assert ack.delivered_as == "prompt"
+    assert not (await it.ends()).is_error
+    said = json.loads((it.work / "sessions.json").read_text())
+    assert said["session-1"][1:] == [
+        "You had asked me something before you were interrupted.\n"
+        "> Run paint in the front end, and answer with its result.\nMy answer: It is blue now."
+    ]
+    assert list(it.results) == ["brush-a"]
+    assert "It is blue now." in str(it.results["brush-a"].content)
     await it.stop()

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.agents.acp.helpers.sessions import scripted
 from tests.agents.codex.helpers.real_codex import IS_INSTALLED
 from tests.server.agui.test_runs import body, connected, history, judge, kinds, ran, says
 from tests.server.helpers.http_scenes import play
@@ -256,3 +257,28 @@ def test_real_agents_call_a_tool_of_the_front_end_and_get_its_result(
         assert told[-1]["content"] == "Painted."
 
     asyncio.run(run())
+
+
+def test_an_agent_of_acp_calls_a_tool_of_the_front_end_and_gets_its_result(tmp_path: Path) -> None:
+    work, data = tmp_path / "work", tmp_path / "data"
+    work.mkdir()
+    data.mkdir()
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        able = (await http.get("/agui/agents/scripted/capabilities")).json()
+        assert able["tools"]["clientProvided"] is True
+        chosen = {"agent": "scripted"}
+        new = says("brush it")
+        first = await ran(http, body(new, turnwire=chosen, **TOOLS))
+        assert first[-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["brush-a"]}
+        before = await judge({"messages": [new], "events": first})
+        assert before["messages"][-1]["toolCalls"][0]["function"] == {
+            "name": "paint",
+            "arguments": '{"colour":"blue"}',
+        }
+        await ran(http, body(result("brush-a"), turnwire=chosen, **TOOLS))
+        told = await history(http)
+        assert [each["content"] for each in told if each["role"] == "tool"] == ["It is blue now."]
+        assert told[-1]["content"] == "Done."
+
+    play(data, scene, agents={"scripted": scripted(work)})

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from turnwire.agents.acp.relay_command import RELAY
 from turnwire.agents.acp.session import AcpSession
 from turnwire.agents.acp.settings import Allowed
+from turnwire.agents.client_tools import CLIENT_TOOLS, client_tools_of
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.agents.program_version import program_version
 from turnwire.ports import AgentCapabilities, AgentGone, AgentsBusy, Isolation, SessionStart
@@ -108,6 +110,7 @@ class AcpAgent:
             reads_files=True,
             models=list(models),
             permission_modes=list(permission_modes),
+            options=[CLIENT_TOOLS],
             controls=[
                 *("context_usage", "models", "commands"),
                 *("session_options", "set_session_option"),
@@ -166,6 +169,7 @@ class AcpAgent:
                 "Try again when one of them is idle, or raise max_sessions."
             )
         cwd = allowed_directory(start.cwd, start.roots or self._roots)
+        client_tools = client_tools_of(start.options)
         process = await GuardedProcess.start(
             self._command,
             cwd=cwd,
@@ -174,11 +178,17 @@ class AcpAgent:
             lease=start.lease,
             limits=self._limits,
             isolation=self._isolation,
+            keep=[RELAY] if client_tools else [],
         )
         hide = [] if self._isolation is None else self._isolation.hide
         able = self.capabilities
         allowed = Allowed(able.models or None, able.permission_modes or None)
-        opened = AcpSession(self.name, process, start, cwd, hide=hide, allowed=allowed)
+        opened = AcpSession(
+            *(self.name, process, start, cwd),
+            hide=hide,
+            allowed=allowed,
+            client_tools=client_tools,
+        )
         try:
             async with asyncio.timeout(self._start_seconds):
                 await opened.begin(

@@ -13,11 +13,14 @@ from uuid import uuid4
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, structs
 
+from turnwire.agents.acp.client_calls import ClientCalls
 from turnwire.agents.acp.connection import Connection, RequestFailed
 from turnwire.agents.acp.files import Denied, Files, Terminals
 from turnwire.agents.acp.grants import Grants
 from turnwire.agents.acp.requests import Requests
 from turnwire.agents.acp.settings import Allowed, Settings
+from turnwire.agents.acp.tool_server import ToolServer, server_name
+from turnwire.agents.client_tools import ClientTool
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
@@ -33,6 +36,7 @@ from turnwire.dialects import acp
 from turnwire.dialects.acp import content as blocks
 from turnwire.dialects.acp import messages as rpc
 from turnwire.dialects.acp.adapter import elicitation_words
+from turnwire.dialects.acp.client_tools import ClientTools
 from turnwire.dialects.acp.endings import AUTH_REQUIRED, how_to_log_in
 from turnwire.dialects.acp.results import SessionResult, read_result
 from turnwire.ports import AgentGone, Isolation, SessionStart
@@ -57,6 +61,7 @@ class AcpSession(LocalSession):
         *,
         hide: list[str],
         allowed: Allowed,
+        client_tools: Sequence[ClientTool] = (),
     ) -> None:
         super().__init__()
         self._name = name
@@ -68,6 +73,9 @@ class AcpSession(LocalSession):
         self._connection = Connection(process, self._heard, self._sent, self._die)
         self._grants = Grants(cwd)
         self._requests = Requests(self._connection, key, self._grants)
+        self._client_tools = client_tools
+        self._client_calls = ClientCalls(self._adapter, self._emit, key)
+        self._tool_server: ToolServer | None = None
         self._settings = Settings(self._connection, self._adapter.settings, allowed)
         self._files = Files(start.roots or [cwd], hide)
         self._terminals: Terminals | None = None
@@ -100,6 +108,8 @@ class AcpSession(LocalSession):
         self._terminals = Terminals(
             self._files, self._cwd, self._printed, isolation, self._start_of.lease
         )
+        if self._client_tools:
+            mcp_servers = [*mcp_servers, await self._serve_tools(isolation, mcp_servers)]
         # The host must not act for an agent that runs as another user, who may do less.
         serves = not is_other_user
         greeting = {
@@ -135,6 +145,16 @@ class AcpSession(LocalSession):
             f"Turnwire speaks version {rpc.PROTOCOL_VERSION}. Install a version of the agent that "
             "speaks it, or correct `command`: it may start another protocol."
         )
+
+    async def _serve_tools(self, isolation: Isolation | None, others: list[Any]) -> dict[str, Any]:
+        """Opens a server with the front end's tools. Returns its entry beside those of `others`."""
+        calls, tools = self._client_calls, self._client_tools
+        user = None if isolation is None else isolation.user
+        self._tool_server = ToolServer(tools, calls.called, calls.cancelled, user=user)
+        await self._tool_server.open()
+        name = server_name([each.get("name") for each in others if isinstance(each, dict)])
+        self._adapter.offer(ClientTools(name, [tool.name for tool in tools]))
+        return self._tool_server.entry(name)
 
     async def _open(self, mcp_servers: list[Any]) -> None:
         opening = {"cwd": self._cwd, "mcpServers": mcp_servers}
@@ -198,13 +218,14 @@ class AcpSession(LocalSession):
 
     def _prompt(self, content: list[blocks.AcpContent]) -> None:
         self._in_turn = True
+        self._client_calls.turn_began()
         self._began = time.monotonic()
         self._connection.prompt(rpc.PromptParams(self._adapter.session_id, content))
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """Passes answers on. If the process that asked has ended, they are a prompt."""
         self._check_open()
-        late = [reply for reply in replies if not self._requests.answer(reply)]
+        late = [reply for reply in replies if not self._is_answered(reply)]
         if resumed and late and not self._in_turn:
             for reply in late:
                 if not reply.in_words:  # the engine gives the call that asked its result
@@ -212,6 +233,9 @@ class AcpSession(LocalSession):
             said = [each for each in late if each.decision != "deny"]
             words = in_words([each.answer for each in said], [each.questions for each in said])
             self._prompt([blocks.TextContent(words)])
+
+    def _is_answered(self, reply: Reply) -> bool:
+        return self._requests.answer(reply) or self._client_calls.answer(reply)
 
     def _delivered_in_words(self, request_id: str) -> ev.AnswerDelivered:
         told = _raw({"request_id": request_id, "delivered_as": "prompt"})
@@ -225,6 +249,7 @@ class AcpSession(LocalSession):
         if self._in_turn:
             self._connection.send(rpc.Cancel({"sessionId": self._adapter.session_id}))
             self._requests.cancel()
+            self._client_calls.cancel()
 
     async def choose(
         self,
@@ -259,6 +284,9 @@ class AcpSession(LocalSession):
         self._connection.give_up("This session was closed.")
         is_idle = not self._in_turn
         await super().close()
+        self._client_calls.turn_ended()
+        if self._tool_server is not None:
+            await self._tool_server.close()
         ended = [] if self._terminals is None else await self._terminals.close()
         if is_idle:
             self._process.hang_up()
@@ -275,6 +303,7 @@ class AcpSession(LocalSession):
 
     def _heard(self, line: acp.Line) -> None:
         self._emit(self._adapter.feed(line))
+        self._client_calls.pair()
         message = line.message
         self._settings.hear(message)
         call: dict[str, Any] = {}
@@ -317,6 +346,7 @@ class AcpSession(LocalSession):
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 self._in_turn = False
                 self._requests.turn_ended()
+                self._client_calls.turn_ended()
             elif isinstance(event, ev.ResultSummary):
                 passed = round((time.monotonic() - self._began) * 1000)
                 events[place] = structs.replace(event, duration_ms=passed)

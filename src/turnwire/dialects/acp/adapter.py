@@ -23,6 +23,7 @@ from turnwire.core.recent import Recent
 from turnwire.dialects.acp import messages as rpc
 from turnwire.dialects.acp import updates
 from turnwire.dialects.acp.calls import Call, plain
+from turnwire.dialects.acp.client_tools import ClientTools
 from turnwire.dialects.acp.endings import Ending, ending_of, failure_of
 from turnwire.dialects.acp.growing import Events, Growing
 from turnwire.dialects.acp.lines import Line
@@ -70,6 +71,9 @@ class AcpStreamAdapter:
         self._number_again = 0
         self._open: dict[rpc.RequestId, str] = {}  # permissions: the agent's id -> our request id
         self._asked: dict[rpc.RequestId, str] = {}  # questions: the same
+        self._client_tools: ClientTools | None = None
+        self._asks_client: set[str] = set()  # open calls that wait for the front end
+        self._told: dict[str, Call] = {}  # calls that the host announced, and the agent has not
         self._plans: dict[str, list[TodoItem]] = {}
         self._plan_number = 0  # of plans that were shown
         self._cost: float | None = None  # of the session
@@ -156,6 +160,53 @@ class AcpStreamAdapter:
         call_id = self._call_id(asked.tool_call.tool_call_id, asked.session_id)
         call_id = self._again.get(call_id, call_id)
         return dict(self._calls[call_id].fields) if call_id in self._calls else {}
+
+    def offer(self, tools: ClientTools) -> None:
+        """Says which tools of the front end the agent gets with its next session."""
+        self._client_tools = tools
+
+    def client_called(
+        self, tool: str, given: dict[str, Any], own_id: str | None
+    ) -> tuple[str, Events] | None:
+        """Takes a call of the front end's tool that has come over MCP, during a turn.
+
+        Returns the id of the call that the agent has announced for it, and the events that announce
+        it. Returns None if no call is certain to be this one. With `own_id` it is then the oldest
+        call without arguments; if there is none, the call is announced with that id.
+        """
+        call = self._announced(tool, given, is_last=own_id is not None)
+        if call is None:
+            if own_id is None:
+                return None
+            call = self._calls[own_id] = self._told[own_id] = Call(own_id, self._client_tools)
+            call.update(updates.ToolCallFields(own_id, name=tool, kind="other"))
+            call.name = call.client_tool = tool
+        call.came(given)
+        self._asks_client.add(call.id)
+        return call.id, self._growing.announce(call)
+
+    def _announced(self, tool: str, given: dict[str, Any], *, is_last: bool) -> Call | None:
+        there = [c for c in self._calls.values() if c.client_tool == tool and not c.has_come]
+        for call in there:
+            if given in (call.arguments, call.fields.get("rawInput") or None):
+                return call
+        # Not all agents tell the arguments. With several calls their order may be another one.
+        bare = [c for c in there if c.arguments is None and not c.is_announced]
+        running = [c for c in bare if c.status == "in_progress"]
+        if running and (not given or len(there) == 1):
+            return running[0]
+        return bare[0] if bare and is_last else None
+
+    def client_answered(self, call_id: str, said: str, *, is_error: bool) -> Events:
+        """Takes the front end's answer. If the agent has announced the call, it reports the result."""
+        self._asks_client.discard(call_id)
+        is_own = call_id in self._told and call_id in self._calls
+        return self.did(call_id, said, is_error=is_error) if is_own else []
+
+    def client_withdrawn(self, call_id: str, why: str) -> Events:
+        """Takes that the agent no longer waits for the front end's answer."""
+        out = self._withdraw_client(call_id)
+        return [*out, *self.client_answered(call_id, why, is_error=True)]
 
     def offered(self) -> ev.SessionOffered:
         """Returns what the session offers, and its current settings."""
@@ -280,7 +331,10 @@ class AcpStreamAdapter:
         out = self._growing.end()
         out += [ev.RequestWithdrawn(*self._whose, each) for each in self._open.values()]
         out += [ev.RequestWithdrawn(*self._whose, each) for each in self._asked.values()]
+        out += [ev.RequestWithdrawn(*self._whose, each) for each in sorted(self._asks_client)]
         self._open, self._asked = {}, {}
+        self._asks_client.clear()
+        self._told.clear()
         for call_id in self._calls:
             self._ended.add(call_id)
         self._ended_now.clear()
@@ -447,37 +501,74 @@ class AcpStreamAdapter:
     def _tool_call(self, change: updates.ToolCallFields, line: Line) -> Events:
         if not self._in_turn:
             return self._outside(line, lambda: self._tool_call(change, line))
+        given = change.tool_call_id
         change = self._named(change, begins=isinstance(change, updates.ToolCall))
         if change.tool_call_id in self._ended:
             return []  # the call has its result
         is_new = change.tool_call_id not in self._calls
         call = self._call(change)
         out: Events = []
-        if call.status != "pending":
+        if call.client_tool is not None and not call.is_announced and not call.has_come:
+            if self._is_told(call, given):
+                return self._tool_call(structs.replace(change, tool_call_id=given), line)
+            if call.has_ended:
+                out += self._growing.announce(call)
+            elif call.place is None and not self._may_be_told(call):
+                out += self._growing.begin(call)  # announced with the arguments that come over MCP
+        elif call.status != "pending":
             out += self._growing.announce(call)
         elif is_new:
             out += self._growing.begin(call)
         piece = call.printed_by(change)
-        if piece:
+        is_held = call.client_tool is not None and not call.is_announced
+        if piece and not is_held:
             out.append(self._progress(call, piece))
         if call.has_ended:
             out += self._result(call)
         return out
 
+    def _may_be_told(self, call: Call) -> bool:
+        """Returns whether the host may have announced this call, whose arguments are not known."""
+        others = [each for each in self._told.values() if each.client_tool == call.client_tool]
+        return call.arguments is None and bool(others)
+
+    def _is_told(self, call: Call, given: str) -> bool:
+        """Returns whether the host has announced this call. `given` is the agent's id of it.
+
+        From then on that id means the call of the host.
+        """
+        if call.place is not None or (call.arguments is None and not call.has_ended):
+            return False
+        for own in self._told.values():
+            is_same = call.arguments is None or call.arguments == own.arguments
+            if own.client_tool == call.client_tool and is_same:
+                del self._calls[call.id], self._told[own.id]
+                self._again[given] = own.id
+                return True
+        return False
+
     def _call(self, change: updates.ToolCallFields) -> Call:
         call = self._calls.get(change.tool_call_id)
         if call is None:
-            call = self._calls[change.tool_call_id] = Call(change.tool_call_id)
+            call = Call(change.tool_call_id, self._client_tools)
+            self._calls[change.tool_call_id] = call
         call.update(change)
         return call
 
     def _progress(self, call: Call, piece: str) -> ev.ToolProgress:
         return ev.ToolProgress(*self._whose, call.id, call.name, None, piece)
 
+    def _withdraw_client(self, call_id: str) -> Events:
+        if call_id not in self._asks_client:
+            return []
+        self._asks_client.discard(call_id)
+        return [ev.RequestWithdrawn(*self._whose, call_id)]
+
     def _result(self, call: Call) -> Events:
         del self._calls[call.id]
         self._end_call(call.id)
-        out = [*self._growing.end(), ev.UserMessage(*self._whose, [call.result()], "tool")]
+        out = [*self._withdraw_client(call.id), *self._growing.end()]
+        out.append(ev.UserMessage(*self._whose, [call.result()], "tool"))
         plan = call.plan()
         if plan is not None:
             out.append(ev.PlanUpdated(*self._whose, plan))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from turnwire.core.blocks import Status, TodoItem, ToolResultBlock, ToolUseBlock
+from turnwire.dialects.acp.client_tools import ClientTools
 from turnwire.dialects.acp.content import ContentItem, TerminalRef, TextContent, ToolContent
 from turnwire.dialects.acp.updates import ToolCallFields
 
@@ -21,8 +22,11 @@ _MOST_OUTPUT = 1 << 20  # characters of a terminal's output that are kept for th
 class Call:
     """One tool call. `fields` has the latest value of each field, by its name on the wire."""
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, client_tools: ClientTools | None = None) -> None:
         self.id = call_id
+        self._client_tools = client_tools
+        self.client_tool: str | None = None  # the tool of the front end that it calls
+        self.has_come = False  # the call of the front end's tool has come over MCP, too
         self.name = "tool"
         self.kind = "other"
         self.status = "pending"
@@ -57,6 +61,10 @@ class Call:
         if self._has_name:
             return
         own = change.name or _name_in(change.meta)
+        if self._client_tools is not None and self.place is None:
+            title = change.title if self.title is None else None  # a later title is the model's
+            self.client_tool = self._client_tools.named(own, title, self.id)
+            own = self.client_tool or own
         if own is not None:
             self.name, self._has_name = own, True
         elif self.title is None and change.title is not None:
@@ -70,12 +78,30 @@ class Call:
     def input(self) -> dict[str, Any]:
         """Returns its arguments. Without any, what people are shown instead."""
         given = self.fields.get("rawInput")
+        if self.client_tool is not None and self.arguments is not None:
+            return self.arguments
         if isinstance(given, dict) and given:
             return given
         if given not in (None, {}):
             return {"input": given}
         shown = {name: self.fields.get(name) for name in ("title", "locations", "content")}
         return {name: value for name, value in shown.items() if value}
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """Returns the arguments for a tool of the front end, or None if the agent tells none yet."""
+        match self.fields.get("rawInput"):
+            case {"server": str(), "arguments": dict(given)} if not self.has_come:
+                return given
+            case dict(given) if given or self.has_come:
+                return given
+            case _:
+                return None
+
+    def came(self, given: dict[str, Any]) -> None:
+        """Takes the arguments that have come over MCP."""
+        self.has_come = True
+        self.fields["rawInput"] = given
 
     def block(self) -> ToolUseBlock:
         """Returns the block of the call."""

@@ -93,12 +93,17 @@ class OpencodeStage(CodexStage):
 
 @asynccontextmanager
 async def stage(
-    program: Path, home: Path, place: Path, *replies: Answer, env: dict[str, str] | None = None
+    program: Path,
+    home: Path,
+    place: Path,
+    *replies: Answer,
+    env: dict[str, str] | None = None,
+    conversation: dict[str, Any] | None = None,
 ) -> AsyncIterator[OpencodeStage]:
     """A conversation in which nothing was said yet; at the end its log and its view are checked."""
     async with ModelApi(*replies) as api:
         it = OpencodeStage(program, home, place, api, env)
-        await it.begin()
+        await it.begin(**(conversation or {}))
         try:
             yield it
         except BaseException:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import subprocess
 import sys
 import threading
 from itertools import count
@@ -37,8 +38,54 @@ class LoggedOut(Exception):
     """The turn needs a login."""
 
 
+class McpClient:
+    """A client of an MCP server over stdio, with calls at the same time."""
+
+    def __init__(self, server: dict[str, Any]) -> None:
+        self.name = server["name"]
+        given = {each["name"]: each["value"] for each in server["env"]}
+        self.numbers = count(1)
+        self.answers: dict[int, queue.Queue[Any]] = {}
+        self.heard: list[dict[str, Any]] = []  # without an answer
+        self.process = subprocess.Popen(
+            [server["command"], *server["args"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **given},
+            text=True,
+        )
+        threading.Thread(target=self.listen, daemon=True).start()
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+        self.about = self.ask("initialize", about).get()
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if "id" in message:
+                self.answers[message["id"]].put(message.get("result", message.get("error")))
+            else:
+                self.heard.append(message)
+
+    def ask(self, method: str, params: dict[str, Any]) -> queue.Queue[Any]:
+        number = next(self.numbers)
+        self.answers[number] = queue.Queue()
+        self.send(id=number, method=method, params=params)
+        return self.answers[number]
+
+    def call(self, tool: str, **arguments: Any) -> queue.Queue[Any]:
+        return self.ask("tools/call", {"name": tool, "arguments": arguments})
+
+
 class Agent:
     def __init__(self) -> None:
+        self.servers: list[McpClient] = []
         self.numbers = count(1)
         self.session = ""
         self.answers: dict[int, queue.Queue[Any]] = {}
@@ -85,6 +132,8 @@ class Agent:
 
     def reply(self, message: dict[str, Any]) -> None:
         params, sessions = message["params"], self.sessions()
+        if "mcpServers" in params:
+            self.servers = [McpClient(each) for each in params["mcpServers"]]
         match message["method"]:
             case "initialize":
                 able: dict[str, Any] = {"resume": {}} if "resume" not in WITHOUT else {}
@@ -412,6 +461,71 @@ class Agent:
         self.say(f"Sleeps in {made['terminalId']}. ")
         self.count()
 
+    # --- tools of the front end ---------------------------------------------------------------
+
+    def told(self, answer: queue.Queue[Any]) -> dict[str, Any]:
+        """Waits for a tool of the front end, until the turn is stopped."""
+        while True:
+            try:
+                result: dict[str, Any] = answer.get(timeout=0.02)
+                return result
+            except queue.Empty:
+                if self.cancelled.is_set():
+                    raise Cancelled from None
+
+    def announces(self, call: str, **fields: Any) -> None:
+        title = f"{self.servers[-1].name}_paint"
+        self.update("tool_call", toolCallId=call, title=title, **fields)
+
+    def ends(self, call: str, result: dict[str, Any]) -> None:
+        status = "failed" if result["isError"] else "completed"
+        done = [{"type": "content", "content": each} for each in result["content"]]
+        self.update("tool_call_update", toolCallId=call, status=status, content=done)
+
+    def brush(self) -> None:
+        """Calls a tool of the front end, as opencode tells it."""
+        given = {"colour": "blue"}
+        self.announces("brush-a", status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="brush-a", status="in_progress", rawInput=given)
+        self.ends("brush-a", self.told(self.servers[-1].call("paint", **given)))
+
+    def duet(self) -> None:
+        """Calls a tool twice at once. The second call comes first over MCP, before it is told."""
+        red = self.servers[-1].call("paint", colour="red")
+        for call, colour in (("duet-blue", "blue"), ("duet-red", "red")):
+            self.announces(call, status="pending", rawInput={})
+            change = {"status": "in_progress", "rawInput": {"colour": colour}}
+            self.update("tool_call_update", toolCallId=call, **change)
+        blue = self.servers[-1].call("paint", colour="blue")
+        self.ends("duet-red", self.told(red))
+        self.ends("duet-blue", self.told(blue))
+
+    def mute(self) -> None:
+        """Calls a tool without a word about it."""
+        result = self.told(self.servers[-1].call("paint", colour="blue"))
+        self.say(f"It said: {result['content'][0]['text']} ")
+
+    def belated(self) -> None:
+        """Tells of a call after the front end has run it."""
+        result = self.told(self.servers[-1].call("paint", colour="blue"))
+        self.announces("late-a", status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="late-a", rawInput={"colour": "blue"})
+        self.ends("late-a", result)
+
+    def bare(self) -> None:
+        """Calls a tool, and tells no arguments of it."""
+        self.announces("bare-a", status="in_progress")
+        self.ends("bare-a", self.told(self.servers[-1].call("paint", colour="blue")))
+
+    def abandon(self) -> None:
+        """Gives a call up, as if it had taken too long."""
+        self.announces("gone-a", status="in_progress", rawInput={"colour": "blue"})
+        answer = self.servers[-1].call("paint", colour="blue")
+        number = next(each for each, own in self.servers[-1].answers.items() if own is answer)
+        self.servers[-1].send(method="notifications/cancelled", params={"requestId": number})
+        text = {"type": "text", "text": "Timed out."}
+        self.ends("gone-a", {"isError": True, "content": [text]})
+
     def crash(self) -> None:
         self.say("I cr")
         os._exit(7)
@@ -452,6 +566,12 @@ ACTS = {
     "outright": Agent.outright,
     "terminal": Agent.terminal,
     "sleeper": Agent.sleeper,
+    "brush": Agent.brush,
+    "duet": Agent.duet,
+    "mute": Agent.mute,
+    "belated": Agent.belated,
+    "bare": Agent.bare,
+    "abandon": Agent.abandon,
     "crash": Agent.crash,
     "fail": Agent.fail,
     "unknown": Agent.unknown,
