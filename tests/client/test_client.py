@@ -463,6 +463,8 @@ def test_a_client_lists_by_agent_label_and_pin(tmp_path: Path) -> None:
             (pinned,) = [each async for each in client.conversations(pinned=True)]
             assert (pinned.id, pinned.labels, pinned.pinned) == (made[1], [], True)
             assert {each.id async for each in client.conversations(agent="demo")} == {*made}
+            assert {each.id async for each in client.conversations(activity="idle")} == {*made}
+            assert [each async for each in client.conversations(activity="working")] == []
             assert [each async for each in client.conversations(agent="other")] == []
 
     asyncio.run(run())

@@ -219,3 +219,32 @@ def test_labels_that_people_cannot_read_are_refused(tmp_path: Path) -> None:
             assert "title" not in row  # if one field is refused, nothing changes
 
     play(tmp_path, scene)
+
+
+# --- what goes on -----------------------------------------------------------------------------
+
+
+def test_the_list_is_limited_to_what_goes_on(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.http() as http:
+            quiet, asking, failed = [await server.begin() for _ in range(3)]
+
+            async def ids(activity: str) -> list[str]:
+                found = await http.get(f"/api/conversations?limit=2&activity={activity}")
+                return [row["id"] for row in found.json()["conversations"]]
+
+            async with server.client(asking) as client:
+                await client.say("ask me", "m-1")
+                await client.until("assistant.request_input")
+                assert await ids("waiting_input") == [asking]
+            async with server.client(failed) as client:
+                await client.say("fail", "m-1")
+                await client.end_of(1)
+                assert await ids("error") == [failed]
+            assert await ids("idle") == [quiet]
+            assert await ids("working") == await ids("interrupted") == []
+            refused = await http.get("/api/conversations?activity=busy")
+            assert refused.status_code == 400
+            assert "waiting_input, working, idle" in refused.text
+
+    play(tmp_path, scene)

@@ -93,7 +93,9 @@ def fetched(db: apsw.Connection) -> Iterator[list[Any]]:
 @pytest.mark.parametrize(
     "find",
     [
-        lambda db: rows.find_conversations(db, Wanted(None, False, False, None, None, 500, 0)),
+        lambda db: rows.find_conversations(
+            db, Wanted(None, False, False, None, None, None, 500, 0)
+        ),
         lambda db: rows.find_entries(db, "c", 0, None, 500, False),
         lambda db: rows.find_entries(db, "c", 0, None, 500, True, 1000),
         lambda db: rows.find_turns(db, "c", 0, None),

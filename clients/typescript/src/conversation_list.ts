@@ -6,12 +6,19 @@ import type { TurnwireError } from "./errors.js";
 import type { ConversationInfo, Http } from "./http.js";
 import { sameOr, share } from "./view/sharing.js";
 
+/**
+ * A group of conversations. `working`: the agent streams, a turn is open, or background work goes on.
+ * `idle`: none of that.
+ */
+export type Activity = "waiting_input" | "working" | "idle" | "interrupted" | "error";
+
 /** Which conversations a list has. */
 export interface ListFilter {
   /** Those of the archive, instead of the others. */
   archived?: boolean | undefined;
   agent?: string | undefined;
   label?: string | undefined;
+  activity?: Activity | undefined;
 }
 
 export interface ConversationListSnapshot {
@@ -136,9 +143,10 @@ export class ConversationList {
 }
 
 /** Returns the part of the request that chooses these conversations. */
-export function queryOf({ archived = false, agent, label }: ListFilter): string {
+export function queryOf({ archived = false, agent, label, activity }: ListFilter): string {
   const query = new URLSearchParams({ archived: String(archived) });
   if (agent !== undefined) query.set("agent", agent);
   if (label !== undefined) query.set("label", label);
+  if (activity !== undefined) query.set("activity", activity);
   return String(query);
 }

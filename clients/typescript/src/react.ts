@@ -11,7 +11,7 @@ export { Permission, type PermissionProps } from "./components/permission.js";
 export { Question, type QuestionProps } from "./components/question.js";
 export { VisibleText } from "./components/visible_text.js";
 export type { Words } from "./components/words.js";
-export type { ConversationListSnapshot, ListFilter } from "./conversation_list.js";
+export type { Activity, ConversationListSnapshot, ListFilter } from "./conversation_list.js";
 export { type Action, type OnRefused, useAction } from "./headless/action.js";
 export {
   type AttachmentOptions,

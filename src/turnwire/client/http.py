@@ -19,7 +19,7 @@ from turnwire.client.conversation import ClientConversation, refusal
 from turnwire.client.listing import ConversationInfo, RuleInfo
 from turnwire.dialects.v2.payloads import Decision
 from turnwire.errors import TurnwireError
-from turnwire.ports import InboxItem
+from turnwire.ports import Activity, InboxItem
 
 __all__ = ["Client"]
 
@@ -112,15 +112,16 @@ class Client:
         archived: bool = False,
         agent: str | None = None,
         label: str | None = None,
+        activity: Activity | None = None,
         pinned: bool = False,
     ) -> AsyncIterator[ConversationInfo]:
         """Yields the conversations that this user may see, the newest first, each once.
 
         Loads them in pages while the loop goes on. `archived` yields the archived ones instead. The
-        others leave out more: `agent` and `label` the conversations without them, `pinned` those
-        that are not pinned.
+        others leave out more: `agent`, `label` and `activity` the conversations without them,
+        `pinned` those that are not pinned.
         """
-        given = {"agent": agent, "label": label}
+        given = {"agent": agent, "label": label, "activity": activity}
         query = {name: value for name, value in given.items() if value is not None}
         query |= {"archived": str(archived).lower()} | ({"pinned": "true"} if pinned else {})
         seen: set[str] = set()  # a conversation that moves to the front moves others to later pages

@@ -30,6 +30,7 @@ from turnwire.ports.clock import Clock, Timer
 from turnwire.ports.lease import Lease
 from turnwire.ports.projector import Projected, Projector, WireProtocol
 from turnwire.ports.rows import (
+    Activity,
     AuditRow,
     BlobRow,
     Claim,
@@ -62,6 +63,7 @@ from turnwire.ports.storage_errors import (
 from turnwire.ports.store import Store
 
 __all__ = [
+    "Activity",
     "Agent",
     "AgentCapabilities",
     "AgentGone",

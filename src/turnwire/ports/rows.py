@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from turnwire.core.status import OpenRequest, Outcome, Rule, TurnEnd
 from turnwire.ports.agent import NativeFork, SessionPiece
 
 __all__ = [
+    "Activity",
     "AuditRow",
     "BlobRow",
     "Claim",
@@ -35,6 +36,10 @@ __all__ = [
     "Ticket",
     "Token",
 ]
+
+# The groups of conversations in a list. `working`: the agent streams, a turn is open, or background
+# work goes on. `idle`: none of that.
+Activity: TypeAlias = Literal["waiting_input", "working", "idle", "interrupted", "error"]
 
 
 class NewConversation(Struct, frozen=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from turnwire.core.partials import Partial
 from turnwire.ports.agent import SessionPiece
 from turnwire.ports.rows import (
+    Activity,
     AuditRow,
     BlobRow,
     Claim,
@@ -84,13 +85,15 @@ class Store(Protocol):
         pinned: bool = False,
         label: str | None = None,
         agent: str | None = None,
+        activity: Activity | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> list[ConversationRow]:
         """Returns conversations, newest first; `user` limits them to one user.
 
         `pinned` limits them to pinned ones, `label` to those with this label, `agent` to one agent.
-        A conversation that cannot be read has its `damage` set.
+        `activity` limits them to those whose stored state is in this group. A conversation that
+        cannot be read has its `damage` set.
         """
 
     async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:

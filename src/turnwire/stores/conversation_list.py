@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from turnwire.core.text import clean, json_text
+from turnwire.ports import Activity
 
 __all__ = ["Wanted", "label_text", "labels_json"]
 
@@ -19,6 +20,7 @@ class Wanted(Struct, frozen=True):
     pinned: bool  # only pinned ones
     label: str | None
     agent: str | None
+    activity: Activity | None
     limit: int
     offset: int
 

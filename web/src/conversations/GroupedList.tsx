@@ -37,7 +37,6 @@ export function GroupedList() {
     return () => removeEventListener("keydown", leave, true);
   }, [selected]);
   const here = place.name === "talk" ? place.id : undefined;
-  const shown = all.filter((each) => !filters.state || stateText(each.status, words).tone === filters.state);
   const usual = usualDirectory(all);
   const toggle = (id: string) =>
     setSelected((before) => {
@@ -63,7 +62,7 @@ export function GroupedList() {
       </div>
       <FilterChips />
       <div className="list">
-        {groupsOf(shown).map(({ name, all }) => (
+        {groupsOf(all).map(({ name, all }) => (
           <section key={name} aria-labelledby={`group-${name}`}>
             <h3 id={`group-${name}`}>{words.groups[name]}</h3>
             <ul>
@@ -82,7 +81,7 @@ export function GroupedList() {
           </section>
         ))}
         {!isLoaded && [1, 2, 3].map((each) => <div key={each} className="skeleton" />)}
-        {isLoaded && !shown.length && (
+        {isLoaded && !all.length && (
           <p className="muted nothing">
             {isFiltered(filters) ? (
               words.filter.none
@@ -100,8 +99,8 @@ export function GroupedList() {
       </div>
       {selected && (
         <SelectionBar
-          selected={shown.filter((each) => selected.has(each.id)).map((each) => each.id)}
-          all={shown.map((each) => each.id)}
+          selected={all.filter((each) => selected.has(each.id)).map((each) => each.id)}
+          all={all.map((each) => each.id)}
           select={(ids) => setSelected(ids && new Set(ids))}
         />
       )}

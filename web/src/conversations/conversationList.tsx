@@ -2,8 +2,8 @@
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useConversations as useList, useTurnwire } from "@turnwire/client/react";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
-import { notifyChange, usePolling } from "../app/serverChanges";
-import { type Filters, known } from "./filters";
+import { notifyChange, useChanges, usePolling } from "../app/serverChanges";
+import { ACTIVITIES, type Filters, known } from "./filters";
 
 interface Conversations {
   /** In the order of the list: pinned ones first. */
@@ -28,8 +28,9 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
   const [showsArchived, setShowsArchived] = useState(false);
   const [filters, setFilters] = useState<Filters>({});
   const [choices, setChoices] = useState({ agents: [] as string[], labels: [] as string[] });
-  const { agent, label } = filters; // the page itself filters by state
-  const list = useList({ archived: showsArchived, agent, label });
+  const { agent, label, state } = filters;
+  const activity = state && ACTIVITIES[state];
+  const list = useList({ archived: showsArchived, agent, label, activity });
   const { error, refresh, loadMore } = list;
   const [shown, setShown] = useState(list); // the list before, until the one with new filters is loaded
   if (list.isLoaded && list !== shown) setShown(list);
@@ -72,14 +73,16 @@ export function useConversations(): Conversations {
 
 /**
  * Returns what the server knows of a conversation, even if it is not in the list. Undefined without
- * an id.
+ * an id. `isLive`: it is kept up to date also then.
  */
-export function useInfo(id: string | undefined): ConversationInfo | undefined {
+export function useInfo(id: string | undefined, isLive = false): ConversationInfo | undefined {
   const client = useTurnwire();
   const { all, isLoaded } = useConversations();
   const listed = all.find((each) => each.id === id);
   const [asked, setAsked] = useState<ConversationInfo>();
   const isMissing = isLoaded && listed === undefined;
+  const [changes, setChanges] = useState(0);
+  useChanges(() => setChanges((before) => before + 1), isLive && isMissing);
   useEffect(() => {
     if (!isMissing || id === undefined) return;
     let isGone = false;
@@ -92,6 +95,6 @@ export function useInfo(id: string | undefined): ConversationInfo | undefined {
     return () => {
       isGone = true;
     };
-  }, [client, id, isMissing]);
+  }, [client, id, isMissing, changes]);
   return listed ?? (asked?.id === id ? asked : undefined);
 }

@@ -1,5 +1,6 @@
 // The filters of the list, which the whole page shares.
 import type { ConversationInfo } from "@turnwire/client";
+import type { Activity } from "@turnwire/client/react";
 import type { Tone } from "../talk/stateText";
 
 export interface Filters {
@@ -7,6 +8,15 @@ export interface Filters {
   label?: string | undefined;
   state?: Tone | undefined;
 }
+
+/** What the server calls the conversations that are shown with a colour. */
+export const ACTIVITIES: Record<Tone, Activity> = {
+  asks: "waiting_input",
+  busy: "working",
+  calm: "idle",
+  stopped: "interrupted",
+  failed: "error",
+};
 
 export const isFiltered = (filters: Filters) => Object.values(filters).some((each) => each !== undefined);
 

@@ -9,7 +9,7 @@ export interface Group {
 }
 
 /** Returns the groups that are not empty. Keeps the order inside of each. */
-export function groupsOf(all: ConversationInfo[], now = new Date()): Group[] {
+export function groupsOf(all: readonly ConversationInfo[], now = new Date()): Group[] {
   const midnight = (daysAgo: number) =>
     new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).getTime();
   const since: [GroupName, number][] = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -23,7 +23,7 @@ from turnwire.engine.export.jsonl import as_frame, lines_of
 from turnwire.engine.fanout.log_pages import LogItem, in_log_order
 from turnwire.engine.ownership.owners import has_died
 from turnwire.engine.ownership.stored_state import as_it_is
-from turnwire.ports import ConversationRow, Store, StoredEntry
+from turnwire.ports import Activity, ConversationRow, Store, StoredEntry
 from turnwire.server.access.keys import Who
 from turnwire.server.access.limits import MOST_PAGE
 from turnwire.server.access.shares import Share
@@ -171,10 +171,23 @@ async def list_all(service: Service, request: Request, who: Who) -> Response:
         pinned=word(request, "pinned") in ("true", "1"),
         label=word(request, "label"),
         agent=word(request, "agent"),
+        activity=_activity(request),
         limit=limit or 50,
         offset=offset or 0,
     )
     return await json_list("conversations", rows, partial(conversation_json, service))
+
+
+def _activity(request: Request) -> Activity | None:
+    """Returns the parameter `activity`, or None if it is absent. Raises Refused."""
+    given = word(request, "activity")
+    known: tuple[Activity, ...] = get_args(Activity)
+    for each in known:
+        if each == given:
+            return each
+    if given is None:
+        return None
+    raise Refused("INVALID_PAYLOAD", f"`activity` is {given!r}; there is: {', '.join(known)}.")
 
 
 async def show(service: Service, request: Request, who: Who) -> Response:

@@ -17,6 +17,7 @@ from turnwire.core.text import clean
 from turnwire.core.times import iso
 from turnwire.long_work import mapped_in_slices
 from turnwire.ports import (
+    Activity,
     AuditRow,
     BlobRow,
     Claim,
@@ -272,10 +273,11 @@ class PostgresStore:
         pinned: bool = False,
         label: str | None = None,
         agent: str | None = None,
+        activity: Activity | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> list[ConversationRow]:
-        wanted = Wanted(user, archived, pinned, label, agent, limit, offset)
+        wanted = Wanted(user, archived, pinned, label, agent, activity, limit, offset)
         return await self._rows(
             lambda db: queries.find_conversations(db, wanted, self._clock()),
             records.conversation_of,

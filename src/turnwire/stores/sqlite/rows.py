@@ -79,13 +79,23 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
 # Queries for many rows return them packed, for `Reader.read_rows`. A thread that fetches or decodes
 # rows one by one holds the interpreter lock, and the event loop waits for it.
 
+# As `Activity` says. A state that is no JSON is shown as an error: see `conversation_of`.
+_ACTIVITY = (
+    "CASE WHEN NOT json_valid(c.state_json) THEN 'error'"
+    " ELSE CASE coalesce(c.state_json ->> '$.state', 'active')"
+    " WHEN 'streaming' THEN 'working'"
+    " WHEN 'active' THEN CASE WHEN coalesce(c.state_json ->> '$.turn',"
+    " c.state_json ->> '$.background') IS NULL THEN 'idle' ELSE 'working' END"
+    " ELSE c.state_json ->> '$.state' END END"
+)
 _CONVERSATIONS = packed(
     CONVERSATION,
     f"SELECT {_COLUMNS}, c.rowid AS number FROM conversations AS c"
     " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2) AND (NOT ?3 OR pinned)"
     " AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(c.labels)))"
     " AND (?5 IS NULL OR agent = ?5)"
-    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?6 OFFSET ?7",
+    f" AND (?6 IS NULL OR ?6 = {_ACTIVITY})"
+    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?7 OFFSET ?8",
     "updated_at DESC, number DESC",
 )
 
@@ -113,6 +123,7 @@ def find_conversations(db: apsw.Connection, wanted: Wanted) -> Packed:
             wanted.pinned,
             label_text(wanted.label),
             clean(wanted.agent),
+            wanted.activity,
             wanted.limit,
             wanted.offset,
         ),

@@ -14,6 +14,7 @@ from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso
 from turnwire.ports import (
+    Activity,
     AuditRow,
     BlobRow,
     Claim,
@@ -165,10 +166,11 @@ class SqliteStore:
         pinned: bool = False,
         label: str | None = None,
         agent: str | None = None,
+        activity: Activity | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> list[ConversationRow]:
-        wanted = Wanted(user, archived, pinned, label, agent, limit, offset)
+        wanted = Wanted(user, archived, pinned, label, agent, activity, limit, offset)
         return await self._reader.read_rows(
             lambda db: rows.find_conversations(db, wanted),
             records.CONVERSATION,

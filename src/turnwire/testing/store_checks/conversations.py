@@ -7,8 +7,10 @@ from typing import Any
 from msgspec import structs
 
 from turnwire.core.conversation.effects import OpenRequestRow
+from turnwire.core.conversation.state import Turn
 from turnwire.core.error_codes import Refused
-from turnwire.ports import Connection, Fenced, Receipt, Store
+from turnwire.core.status import BackgroundTask
+from turnwire.ports import Activity, Connection, Fenced, Receipt, Store
 from turnwire.testing.expect import expect, expect_raises
 from turnwire.testing.store_samples import LEASE, NOW, a_request, at, begin
 
@@ -73,6 +75,36 @@ async def conversations_are_pinned_and_labelled(store: Store) -> None:
     expect(
         row is not None and not row.pinned and row.labels == [],
         "a pin and labels are taken away again",
+    )
+
+
+async def conversations_are_listed_by_activity(store: Store) -> None:
+    suspended = Turn(1, "0" * 32, "user", "suspended")
+    states: dict[str, tuple[Activity, dict[str, Any]]] = {
+        "new": ("idle", {}),
+        "streaming": ("working", {"state": "streaming", "turn": suspended}),
+        "suspended": ("working", {"turn": suspended}),
+        "background": ("working", {"background": [BackgroundTask("t1")]}),
+        "asks": ("waiting_input", {"state": "waiting_input", "turn": suspended}),
+        "stopped": ("interrupted", {"state": "interrupted", "title": '"state":"error"'}),
+        "failed": ("error", {"state": "error", "reason": "api_error"}),
+    }
+    for name, (_, fields) in states.items():
+        talk = await begin(store, name)
+        await talk.commit(talk.prepare(state=structs.replace(talk.state, **fields)))
+
+    async def listed(activity: Activity | None, **wanted: Any) -> list[str]:
+        rows = await store.conversations(activity=activity, **wanted)
+        return sorted([row.conversation_id for row in rows])
+
+    for group in dict.fromkeys(activity for activity, _ in states.values()):
+        members = sorted([name for name, (activity, _) in states.items() if activity == group])
+        expect(await listed(group) == members, f"`activity` selects conversations: {group}")
+    expect(await listed(None) == sorted(states), "without `activity` all are listed")
+    expect(await listed("working", agent="none") == [], "`activity` and `agent` both count")
+    expect(
+        len(await listed("working", limit=2) + await listed("working", limit=2, offset=2)) == 3,
+        "`limit` and `offset` count the conversations of the group",
     )
 
 
@@ -196,6 +228,7 @@ async def a_deleted_conversation_is_gone(store: Store) -> None:
 CONVERSATION_CHECKS = [
     conversations_are_listed_and_changed,
     conversations_are_pinned_and_labelled,
+    conversations_are_listed_by_activity,
     a_commit_without_news_keeps_the_order_of_the_list,
     a_commit_sets_the_title_of_its_state,
     a_version_changes_with_the_state_and_the_owner,
