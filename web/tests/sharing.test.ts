@@ -1,7 +1,8 @@
 // Share links: made in the menu of a conversation, and opened without an account.
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
-import { Person, pressIn, recordCopies } from "./browser";
+import { violations } from "./axe";
+import { chosenOf, menuOf, Person, pressIn, recordCopies } from "./browser";
 import { stage } from "./scene";
 import { Server } from "./server";
 
@@ -76,6 +77,42 @@ test("a link is made, copied, read in a browser without cookies, and ended", asy
   await reader.page.reload();
   await reader.page.getByRole("heading", { name: "This link has ended" }).waitFor();
   await reader.leave();
+});
+
+test("the days of a link are chosen in a menu, and Escape closes the menu before the dialog", async ({
+  person,
+}) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 375, height: 667 }); // later, it would close the menu
+  const id = await person.quick("hello");
+  await page.locator(".row.turn").waitFor();
+  await page.locator("main").getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Share" }).click();
+  const days = menuOf(page, "Valid for");
+  await expect.poll(chosenOf(page, "Valid for")).toBe("30");
+  await days.press("Enter");
+  await page.getByRole("menu").waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.getByRole("menu").waitFor({ state: "detached" });
+  expect(await days.evaluate((each) => each === document.activeElement)).toBe(true);
+  await days.press("Enter");
+  await page.getByRole("menu").waitFor();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await expect.poll(chosenOf(page, "Valid for")).toBe("7");
+  const dialog = page.getByRole("dialog");
+  expect(await dialog.evaluate((each) => each.scrollWidth - each.clientWidth)).toBe(0);
+  await dialog.getByRole("button", { name: "Make a link" }).click();
+  await dialog.getByLabel("Link (shown only once)").waitFor();
+  const { shares } = await here.server.ask<{ shares: { created_at: string; expires_at: string }[] }>(
+    "GET",
+    `/api/conversations/${id}/shares`,
+  );
+  const valid = shares.map((each) => Date.parse(each.expires_at) - Date.parse(each.created_at));
+  expect(valid).toEqual([7 * 24 * 3600 * 1000]);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
 });
 
 test("a reader loads older messages, and sees none that were said later", async ({ person }) => {

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useWords } from "../app/language";
+import { MenuSelect } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 
 /** Tokens; the last is the maximum of some models. */
@@ -24,29 +25,26 @@ export function ThinkingLimit({ most, choose }: Props) {
     setProblem(undefined);
     await choose(to).catch(setProblem);
   };
+  const amount = (tokens: number) =>
+    tokens ? words.agentPanel.atMost(tokens.toLocaleString(words.locale)) : words.agentPanel.noThinking;
   const offered = [...new Set([...CHOICES, ...(most === undefined ? [] : [most])])].sort((a, b) => a - b);
   return (
     <section aria-label={words.agentPanel.thinking}>
       <h3>{words.agentPanel.thinking}</h3>
       <div className="thinking-choice">
-        <select
-          aria-label={words.agentPanel.thinking}
-          value={isOther ? OTHER : String(most ?? USUAL)}
-          onChange={({ target: { value } }) => {
+        <MenuSelect
+          label={words.agentPanel.thinking}
+          all={[
+            { value: USUAL, text: words.agentPanel.asBegun },
+            ...offered.map((each) => ({ value: String(each), text: amount(each) })),
+            { value: OTHER, text: words.agentPanel.otherNumber },
+          ]}
+          chosen={isOther ? OTHER : String(most ?? USUAL)}
+          choose={(value) => {
             if (value === OTHER) setOther(true);
             else void set(value === USUAL ? null : Number(value));
           }}
-        >
-          <option value={USUAL}>{words.agentPanel.asBegun}</option>
-          {offered.map((each) => (
-            <option key={each} value={each}>
-              {each
-                ? words.agentPanel.atMost(each.toLocaleString(words.locale))
-                : words.agentPanel.noThinking}
-            </option>
-          ))}
-          <option value={OTHER}>{words.agentPanel.otherNumber}</option>
-        </select>
+        />
         {isOther && (
           <form
             onSubmit={(event) => {

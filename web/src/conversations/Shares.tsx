@@ -5,6 +5,7 @@ import { toClipboard } from "../app/CopyButton";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
+import { MenuSelect } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { wholeDate } from "../words/times";
 import { useInfo } from "./conversationList";
@@ -68,16 +69,15 @@ export default function Shares({ id, close }: { id: string; close: () => void })
               void make();
             }}
           >
-            <label>
-              {words.share.days}{" "}
-              <select value={days} onChange={(event) => setDays(Number(event.target.value))}>
-                {DAYS.map((each) => (
-                  <option key={each} value={each}>
-                    {words.share.dayCount(each)}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <div className="valid-for">
+              <span aria-hidden="true">{words.share.days}</span>
+              <MenuSelect
+                label={words.share.days}
+                all={DAYS.map((each) => ({ value: String(each), text: words.share.dayCount(each) }))}
+                chosen={String(days)}
+                choose={(to) => setDays(Number(to))}
+              />
+            </div>
             <button type="submit" className="primary">
               <Icon name="link" /> {words.share.make}
             </button>
