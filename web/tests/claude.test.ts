@@ -43,7 +43,7 @@ test("Claude writes, runs a command, asks, survives a kill, and receives an imag
   await bar.getByRole("button", { name: /^Allow/ }).click();
   const other = second.getByRole("region", { name: "Permission" });
   await other.locator(".command-line", { hasText: "touch made" }).waitFor();
-  await other.locator(".raw", { hasText: '"timeout": 60000' }).waitFor();
+  await other.locator(".fields > div", { hasText: /^timeout\s*60000$/ }).waitFor();
   await other.getByRole("button", { name: /^Allow/ }).click();
   const form = page.getByRole("region", { name: "Question" });
   await form.getByLabel("Blue").check();

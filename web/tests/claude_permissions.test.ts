@@ -22,11 +22,11 @@ test("permissions, messages and restored files show each detail once", async ({ 
   await bar.getByRole("heading", { name: "May this command run?" }).waitFor();
   expect(await times("touch made")).toBe(1);
   expect(await times("Make a file")).toBe(1);
-  expect(await bar.locator(".raw").count()).toBe(0);
+  expect(await bar.locator(".raw, .fields").count()).toBe(0);
   await allow.click();
   await bar.locator(".command-line", { hasText: "touch more" }).waitFor();
   expect(await times("touch more")).toBe(1);
-  expect(await bar.locator(".raw").count()).toBe(0);
+  expect(await bar.locator(".raw, .fields").count()).toBe(0);
   await bar.getByRole("button", { name: "Edit", exact: true }).click();
   await bar.getByRole("textbox").fill("touch other");
   await bar.getByRole("button", { name: "Allow with changes" }).click();
@@ -37,12 +37,12 @@ test("permissions, messages and restored files show each detail once", async ({ 
   expect(await times(name)).toBe(1);
   const changed = page.locator("details.tool.command", { hasText: "touch other" });
   expect(await changed.locator(".command-line").allInnerTexts()).toEqual(["$ touch more", "$ touch other"]);
-  expect(await changed.locator(".raw").count()).toBe(0);
+  expect(await changed.locator(".raw, .fields").count()).toBe(0);
   await allow.click();
 
   // The title of an MCP tool names its server.
   await bar.getByRole("heading", { name: "May the tool “colours: pick” run?" }).waitFor();
-  expect(await bar.locator(".raw").count()).toBe(0);
+  expect(await bar.locator(".raw, .fields").count()).toBe(0);
   await bar.getByText("every use of colours: pick").waitFor();
   await allow.click();
   const form = page.getByRole("region", { name: "Question" });

@@ -11,7 +11,7 @@ import { useStartedAnswer } from "../composer/drafts";
 import { hasInvisible, VisibleText } from "../markdown/VisibleText";
 import { BrokenRow } from "../talk/BrokenRow";
 import { Comparison } from "../tools/Comparison";
-import { CommandLine, Raw } from "../tools/cardParts";
+import { CommandLine, Fields } from "../tools/cardParts";
 import type { LineOf } from "../tools/comparedLines";
 import { formatted } from "../tools/toolValues";
 import { permissionTitle } from "./permissionTitle";
@@ -167,7 +167,7 @@ function RequestParts({
       {changes.map((change, at) => (
         <Comparison key={at} change={change} lineOf={lineOf} />
       ))}
-      {rest !== undefined && <Raw value={rest} />}
+      {rest !== undefined && <Fields value={rest} />}
     </>
   );
 }

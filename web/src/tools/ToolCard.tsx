@@ -14,7 +14,7 @@ import { partsOf } from "../requests/requestParts";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
 import { Comparison } from "./Comparison";
-import { CommandLine, Output, Raw, Todos } from "./cardParts";
+import { CommandLine, Fields, Output, Raw, Todos } from "./cardParts";
 import { EarlierPlans } from "./EarlierPlans";
 import { changesOf } from "./fileChanges";
 import { Pictures } from "./Pictures";
@@ -226,20 +226,20 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
   switch (kind) {
     case "command": {
       const command = textIn(input, "command", "cmd");
-      return command ? <CommandLine command={command} /> : <Raw value={input} />;
+      return command ? <CommandLine command={command} /> : <Fields value={input} />;
     }
     case "change": {
       const changes = changesOf(input, tool.result?.details);
-      if (!changes.length) return <Raw value={input} />;
+      if (!changes.length) return <Fields value={input} />;
       return changes.map((change, at) => <Comparison key={at} change={change} />);
     }
     case "todo": {
       const todos = todosOf(input);
-      return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
+      return todos.length ? <Todos todos={todos} /> : <Fields value={input} />;
     }
     case "agent": {
       const prompt = textIn(input, "prompt");
-      if (!prompt) return <Raw value={input} />;
+      if (!prompt) return <Fields value={input} />;
       return (
         <LongText text={prompt} most={5_000}>
           {(shown) => (
@@ -255,9 +255,9 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
     case "read":
     case "search":
     case "web":
-      return Object.keys(input as object).length > 1 ? <Raw value={input} /> : null;
+      return Object.keys(input as object).length > 1 ? <Fields value={input} /> : null;
     default:
-      return <Raw value={input} />;
+      return <Fields value={input} />;
   }
 }
 
@@ -390,7 +390,7 @@ function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
       {changes.map((change, at) => (
         <Comparison key={at} change={change} />
       ))}
-      {isObject(others) && !Object.keys(others).length ? null : <Raw value={others} />}
+      <Fields value={others} />
     </>
   );
 }

@@ -10,7 +10,7 @@ import { LongText } from "../markdown/LongText";
 import { VisibleText } from "../markdown/VisibleText";
 import { markupParts } from "./agentMarkup";
 import { colouredPieces, withoutColours } from "./ansi";
-import { formatted, type Todo } from "./toolValues";
+import { formatted, isObject, type Todo } from "./toolValues";
 
 /** The number of lines that are shown at first. */
 const FIRST = 400;
@@ -126,6 +126,38 @@ export function Todos({ todos }: { todos: Todo[] }) {
       ))}
     </ul>
   );
+}
+
+/** The most fields, and characters in all of them, that are shown one by one. */
+const FIELDS = 12;
+const IN_FIELDS = 2_000;
+
+/** The fields of an input by their names, each with its whole value. A larger input is shown as raw data. */
+export function Fields({ value }: { value: unknown }) {
+  const fields = isObject(value) ? Object.entries(value) : undefined;
+  if (!fields || fields.length > FIELDS || formatted(value).length > IN_FIELDS) return <Raw value={value} />;
+  if (!fields.length) return null;
+  return (
+    <dl className="fields">
+      {fields.map(([name, each]) => (
+        <div key={name}>
+          <dt>
+            <VisibleText text={name} />
+          </dt>
+          <dd>
+            <Field value={each} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A text without quotation marks, unless its end or its beginning could not be seen. */
+function Field({ value }: { value: unknown }) {
+  if (typeof value === "string" && value && value.trim() === value) return <Coloured code={value} />;
+  const json = typeof value === "string" ? JSON.stringify(value) : formatted(value);
+  return <Coloured code={json} language="json" />;
 }
 
 /** Any value, as raw data. */

@@ -11,7 +11,7 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.content import LoadedFile
 from turnwire.ports import AgentCapabilities
 
-__all__ = ["Bold", "editor", "reader"]
+__all__ = ["Bold", "editor", "gardener", "reader"]
 
 
 class Bold(DemoAgent):
@@ -45,4 +45,12 @@ async def editor(turn: AgentTurn) -> AsyncGenerator[str, str]:
     """Asks for the permission for a call of `Edit`, whose input is the message."""
     async with turn.tool("Edit", json.loads(turn.text), needs_permission=True) as call:
         call.result = "edited"
+    yield "Done."
+
+
+@agent("gardener")
+async def gardener(turn: AgentTurn) -> AsyncGenerator[str, str]:
+    """Asks for the permission for a tool that only this agent knows; the message is its input."""
+    async with turn.tool("cut_hedge", json.loads(turn.text), needs_permission=True) as call:
+        call.result = "cut"
     yield "Done."
