@@ -48,6 +48,10 @@ for (const [where, start] of [
     expect(page.url()).toBe(address);
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Try now" }).click(); // it stays
+    await page
+      .getByRole("status")
+      .filter({ hasText: /^Still no answer. Tried at \d/ })
+      .waitFor();
     await page.evaluate(() => localStorage.setItem("turnwire:language", "zh"));
     await page.reload();
     await page.getByRole("heading", { name: "无法连接到服务器" }).waitFor();

@@ -40,7 +40,7 @@ test("a printed page is black on white, has a title and addresses, and no contro
 }) => {
   const { page } = alone;
   await page.emulateMedia({ colorScheme: "dark" });
-  await alone.quick("write markdown, use a tool");
+  await alone.quick("write markdown, think, make a plan, use a tool");
   await page.locator(".row.turn").waitFor();
   await say(page, "hello");
   await page.locator(".row.turn").nth(1).waitFor();
@@ -52,14 +52,22 @@ test("a printed page is black on white, has a title and addresses, and no contro
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
   const title = page.locator(".print-title");
   await title.waitFor();
-  expect(await title.innerText()).toMatch(/write markdown, use a tool\n+demo · .*20\d\d/);
+  expect(await title.innerText()).toMatch(/write markdown, think, make a plan, use a tool\n+demo · .*20\d\d/);
   const paper = () =>
     page.evaluate(() => {
       const { color, backgroundColor } = getComputedStyle(document.documentElement);
       return [color, backgroundColor];
     });
   await expect.poll(paper).toEqual(["rgb(0, 0, 0)", "rgb(255, 255, 255)"]);
-  for (const hidden of [".sidebar", ".dock", ".talk-header", ".row .buttons-of", ".scroller button"])
+  for (const hidden of [
+    ".sidebar",
+    ".dock",
+    ".talk-header",
+    ".row .buttons-of",
+    ".scroller button",
+    ".thoughts summary .icon",
+    ".earlier-plans",
+  ])
     expect(await page.locator(hidden).filter({ visible: true }).count(), hidden).toBe(0);
   // The rows follow each other, and the document is as high as they are.
   const [rows, height] = await page.evaluate(() => {

@@ -25,6 +25,14 @@ function describe(): void {
   document.title = `${heading?.textContent} · Turnwire`;
 }
 
+/** Looks, and says when, because nothing else would change: a person who presses a button expects an answer. */
+async function tryNow(): Promise<void> {
+  await look();
+  const time = new Date().toLocaleTimeString(root.lang);
+  for (const said of document.querySelectorAll<HTMLElement>(".tried"))
+    said.textContent = `${said.dataset.words}${time}`;
+}
+
 async function look(): Promise<void> {
   describe();
   try {
@@ -41,4 +49,5 @@ setInterval(() => document.visibilityState === "visible" && void look(), EVERY);
 addEventListener("online", () => void look());
 addEventListener("offline", describe);
 document.addEventListener("visibilitychange", () => void look());
-for (const button of document.querySelectorAll("button")) button.addEventListener("click", () => void look());
+for (const button of document.querySelectorAll("button"))
+  button.addEventListener("click", () => void tryNow());
