@@ -64,6 +64,23 @@ test("the list is hidden and shown again, by mouse and by key, also after a relo
   await list.waitFor();
 });
 
+test("a conversation without the list beside it offers a new one", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  const again = page.getByRole("main").getByRole("link", { name: "New conversation" });
+  expect(await again.isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Hide the list" }).click();
+  await again.waitFor();
+  await page.getByRole("main").getByRole("button", { name: "Conversations" }).click();
+  await again.waitFor({ state: "hidden" });
+  await page.setViewportSize({ width: 360, height: 667 });
+  await again.waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await again.click();
+  await page.getByLabel("What do you want to say?").waitFor();
+});
+
 test("Escape leaves a form without stopping the agent", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");

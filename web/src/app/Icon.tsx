@@ -48,6 +48,7 @@ const PATHS = {
   clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",
   refresh: "M19 12a7 7 0 1 1-2.1-5M19 4v4h-4",
   rewind: "M8 5 4 9l4 4M4 9h9a5.5 5.5 0 0 1 0 11H8",
+  quote: "M10 7H5v6h5zM10 13c0 2.5-1.5 4-4 4M19 7h-5v6h5zM19 13c0 2.5-1.5 4-4 4",
   warning: "M12 4 3 19h18zM12 10v4M12 16.5h.01",
 } as const;
 

@@ -1,32 +1,14 @@
+import { useId } from "react";
 import { Dialog } from "./Dialog";
 import { useWords } from "./language";
 
-const KEYS = [
-  "Ctrl+K",
-  "Ctrl+F",
-  "c",
-  "s",
-  "g",
-  "b",
-  "j",
-  "k",
-  "l",
-  "i",
-  "m",
-  "[",
-  "]",
-  "/",
-  "@",
-  "Enter",
-  "Shift+Enter",
-  "ArrowUp",
-  "Esc",
-  "y",
-  "n",
-  "a",
-  "t",
-  "?",
-] as const;
+const GROUPS = {
+  everywhere: ["Ctrl+K", "c", "s", "g", "b", "j", "k", "l", "t", "?"],
+  conversation: ["Ctrl+F", "i", "m", "[", "]", "q", "Esc"],
+  writing: ["Enter", "Shift+Enter", "ArrowUp", "/", "@"],
+  permission: ["y", "n", "a"],
+} as const;
+const NAMES = ["everywhere", "conversation", "writing", "permission"] as const;
 
 /** The dialog with the keyboard shortcuts. */
 export function ShortcutHelp({ close }: { close: () => void }) {
@@ -38,21 +20,25 @@ export function ShortcutHelp({ close }: { close: () => void }) {
   );
 }
 
-/** The keyboard shortcuts. */
+/** The keyboard shortcuts, by where they work. */
 export function KeyList() {
   const words = useWords();
-  return (
-    <dl>
-      {KEYS.map((key) => (
-        <div key={key}>
-          <dt>
-            {key.split("+").map((each) => (
-              <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
-            ))}
-          </dt>
-          <dd>{words.keys[key]}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const id = useId(); // the dialog may be open on the page of the settings
+  return NAMES.map((name) => (
+    <section key={name} aria-labelledby={`${id}${name}`}>
+      <h3 id={`${id}${name}`}>{words.keyGroups[name]}</h3>
+      <dl>
+        {GROUPS[name].map((key) => (
+          <div key={key}>
+            <dt>
+              {key.split("+").map((each) => (
+                <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
+              ))}
+            </dt>
+            <dd>{words.keys[key]}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  ));
 }

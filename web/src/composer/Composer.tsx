@@ -1,7 +1,7 @@
 // The field in which a person writes messages.
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
-import { joinTexts, useComposer, useTurnwire } from "@turnwire/client/react";
+import { useComposer, useTurnwire } from "@turnwire/client/react";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
@@ -81,10 +81,10 @@ export function Composer({
     },
   });
   const { isEmpty, isRunning, maySteer, submit } = composer;
-  useReturnedText(id, (words) => {
+  useReturnedText(id, (join) => {
     composer.leaveHistory();
     commands.close();
-    write(joinTexts(words, latest.current));
+    write(join(latest.current));
   });
   useReturnedFiles(id, capabilities && files.take);
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {

@@ -103,22 +103,30 @@ export function useDraft(name: string): Draft {
 }
 
 /** The mounted composers, by conversation. */
-const fields = new Map<string, (text: string) => void>();
+const fields = new Map<string, (join: (before: string) => string) => void>();
 
 /** Puts the text of a message that was not sent back into the composer, before the current text. */
 export function returnText(id: string, text: string): void {
+  changeText(id, (before) => joinTexts(text, before));
+}
+
+/** Adds text to the composer, after the current text. */
+export function appendText(id: string, text: string): void {
+  changeText(id, (before) => joinTexts(before.trimEnd(), text));
+}
+
+function changeText(id: string, join: (before: string) => string): void {
   const field = fields.get(id);
-  if (field) field(text);
-  else if (!deleted.has(draftName(id)))
-    store(draftName(id), joinTexts(text, readStored(draftName(id)) ?? "") || null);
+  if (field) field(join);
+  else if (!deleted.has(draftName(id))) store(draftName(id), join(readStored(draftName(id)) ?? "") || null);
 }
 
 /** Receives such text while this composer is mounted. */
-export function useReturnedText(id: string, take: (text: string) => void): void {
+export function useReturnedText(id: string, take: (join: (before: string) => string) => void): void {
   const latest = useRef(take);
   latest.current = take;
   useEffect(() => {
-    const field = (text: string) => latest.current(text);
+    const field = (join: (before: string) => string) => latest.current(join);
     fields.set(id, field);
     return () => {
       if (fields.get(id) === field) fields.delete(id);

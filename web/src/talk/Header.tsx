@@ -6,6 +6,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
+import { linkTo } from "../app/navigation";
 import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
 import { ConversationMenu } from "../conversations/ConversationMenu";
@@ -45,6 +46,14 @@ export function Header({ id, view, connection, info, title, name, capabilities, 
       <button type="button" className="quiet open-list" aria-label={words.menu} onClick={openSidebar}>
         <Icon name="menu" />
       </button>
+      <a
+        className="button quiet open-list"
+        aria-label={words.newConversation}
+        title={`${words.newConversation} (c)`}
+        {...linkTo({ name: "new" })}
+      >
+        <Icon name="plus" />
+      </a>
       <div className="titles">
         <Title id={id} title={title} name={name} />
         <p className="facts">

@@ -9,7 +9,7 @@ import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
 import { isTyping, useKeys } from "../app/shortcuts";
 import { Composer } from "../composer/Composer";
-import { deleteOtherStartedTexts, returnText } from "../composer/drafts";
+import { appendText, deleteOtherStartedTexts, returnText } from "../composer/drafts";
 import { sendStoring } from "../composer/outbox";
 import { Queue } from "../composer/Queue";
 import { returnFiles } from "../composer/returnedFiles";
@@ -35,6 +35,7 @@ import { type MessageActions, textIn } from "./MessageActions";
 import { messageAddress } from "./messageAddress";
 import { Plan } from "./Plan";
 import { PrintTitle } from "./PrintTitle";
+import { QuoteButton } from "./QuoteButton";
 import { contentFor, filesOf } from "./regenerate";
 import { failedTurn, RetryTurn } from "./retry";
 import { TurnChoices } from "./TurnChoices";
@@ -53,7 +54,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const [over, setOver] = useState<Over>();
   const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
-  const info = useInfo(id);
+  const info = useInfo(id, true);
   const title = view.title ?? info?.title ?? undefined; // the list may have it before the connection is open
   const name = nameOf(title, info, useOriginal(info), words);
   useTitle(name, status);
@@ -164,6 +165,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     returnText(id, text);
     composer()?.focus();
   };
+  const quote = (text: string) => {
+    appendText(id, text);
+    composer()?.focus();
+  };
   const closeOver = () => setOver(undefined);
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
@@ -209,6 +214,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
               actions={actions}
             />
           </RetryTurn>
+          <QuoteButton quote={quote} />
         </AgentName>
       )}
       <div className="dock">

@@ -132,6 +132,12 @@ export const en = {
   notifyOff: "Do not notify me",
   cannotNotify: "This browser does not let pages show notifications. Open requests are in the inbox.",
   keyboard: "Keyboard shortcuts",
+  keyGroups: {
+    everywhere: "Everywhere",
+    conversation: "In a conversation",
+    writing: "While you write",
+    permission: "At a permission",
+  },
   menu: "Conversations",
   more: "More",
   close: "Close",
@@ -432,6 +438,7 @@ export const en = {
   inspect: "Inspect",
   editAgain: "Edit, and send it in a new conversation",
   regenerate: "Regenerate, in a new conversation",
+  quote: "Quote",
   copyLink: "Link to this message",
   find: {
     title: "Find in this conversation",
@@ -688,6 +695,7 @@ export const en = {
     m: "About the agent",
     "[": "Your previous message",
     "]": "Your next message",
+    q: "Quote the selected text",
     "/": "The agent's commands",
     "@": "Files of the working directory",
     Enter: "Send",

@@ -116,6 +116,12 @@ export const zh: Words = {
   notifyOff: "关闭通知",
   cannotNotify: "此浏览器不允许网页发送通知。等待您处理的请求在收件箱中。",
   keyboard: "键盘快捷键",
+  keyGroups: {
+    everywhere: "全局",
+    conversation: "对话中",
+    writing: "输入时",
+    permission: "请求权限时",
+  },
   menu: "对话列表",
   more: "更多",
   close: "关闭",
@@ -376,6 +382,7 @@ export const zh: Words = {
   inspect: "查看各层",
   editAgain: "编辑，并在新对话中发送",
   regenerate: "在新对话中重新回答",
+  quote: "引用",
   copyLink: "此消息的链接",
   find: {
     title: "在此对话中查找",
@@ -617,6 +624,7 @@ export const zh: Words = {
     m: "关于智能体",
     "[": "您的上一条消息",
     "]": "您的下一条消息",
+    q: "引用选中的文字",
     "/": "智能体的命令",
     "@": "工作目录中的文件",
     Enter: "发送",
