@@ -24,7 +24,9 @@ async function find(selector: string, named?: Step["named"]): Promise<HTMLElemen
     if (found) return found;
     await new Promise(requestAnimationFrame);
   }
-  throw new Error(`The gallery cannot open this state: ${selector} ${named?.(wordsNow()) ?? ""} is not shown.`);
+  throw new Error(
+    `The gallery cannot open this state: ${selector} ${named?.(wordsNow()) ?? ""} is not shown.`,
+  );
 }
 
 /** Presses a key until it has opened something: a page listens to keys only a moment after it is shown. */
