@@ -13,7 +13,7 @@ from tests.agents.acp.helpers.sessions import scripted
 from tests.agents.codex.helpers.real_codex import IS_INSTALLED
 from tests.server.agui.test_runs import body, connected, history, judge, kinds, ran, says
 from tests.server.helpers.http_scenes import play
-from tests.server.helpers.servers import Serving, free_port, process, serving
+from tests.server.helpers.servers import Serving, process, serving
 from turnwire import AgentTurn, FunctionAgent
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.codex import CodexAgent
@@ -110,13 +110,12 @@ def test_a_stop_ends_a_turn_that_waits_for_the_front_end(tmp_path: Path) -> None
 
 def test_a_call_waits_while_the_server_is_killed_and_started_again(tmp_path: Path) -> None:
     async def run() -> None:
-        port = free_port()
-        with process(tmp_path, port=port) as server:
+        with process(tmp_path) as server:
             async with server.http() as http:
                 first = await ran(http, body(says("use my browser, then think"), **TOOLS))
             [call] = calls(first)
             server.kill()
-        with process(tmp_path, port=port) as server:
+        with process(tmp_path) as server:
             async with server.http() as http:
                 joined = await connected(http)
                 assert joined[-1]["outcome"]["pendingToolCallIds"] == [call]
