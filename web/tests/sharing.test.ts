@@ -92,7 +92,6 @@ test("the days of a link are chosen in a menu, and Escape closes the menu before
   await expect.poll(chosenOf(page, "Valid for")).toBe("30");
   await days.press("Enter");
   await page.getByRole("menu").waitFor();
-  expect(await violations(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await page.getByRole("menu").waitFor({ state: "detached" });
   expect(await days.evaluate((each) => each === document.activeElement)).toBe(true);
@@ -103,6 +102,9 @@ test("the days of a link are chosen in a menu, and Escape closes the menu before
   await expect.poll(chosenOf(page, "Valid for")).toBe("7");
   const dialog = page.getByRole("dialog");
   expect(await dialog.evaluate((each) => each.scrollWidth - each.clientWidth)).toBe(0);
+  await days.press("Enter");
+  await page.getByRole("menu").waitFor();
+  expect(await violations(page)).toEqual([]); // it scrolls, which may close the menu
   await dialog.getByRole("button", { name: "Make a link" }).click();
   await dialog.getByLabel("Link (shown only once)").waitFor();
   const { shares } = await here.server.ask<{ shares: { created_at: string; expires_at: string }[] }>(

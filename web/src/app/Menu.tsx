@@ -64,7 +64,8 @@ export function MenuButton({
     );
     Object.assign(menu.current.style, { top: `${top}px`, left: `${left}px`, maxHeight: `${height}px` });
     const items = [...menu.current.querySelectorAll<HTMLElement>("[role^=menuitem]")];
-    (items.find((each) => each.ariaChecked === "true") ?? items[0])?.focus();
+    // Scrolling would close the menu.
+    (items.find((each) => each.ariaChecked === "true") ?? items[0])?.focus({ preventScroll: true });
   }, [isOpen, isChoice]);
   useEffect(() => {
     if (!isOpen) return;
