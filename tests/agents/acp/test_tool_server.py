@@ -122,7 +122,7 @@ async def test_a_relay_speaks_the_protocol_and_a_call_waits_for_its_answer(
         assert await relay.wait() == 0, "it ends with its agent"
 
 
-async def test_what_is_no_call_of_a_tool_is_refused_or_ignored() -> None:
+async def test_a_message_that_is_no_call_of_a_tool_is_refused_or_ignored() -> None:
     async with serving() as it:
         relay = await it.relay()
         assert relay.stdin is not None

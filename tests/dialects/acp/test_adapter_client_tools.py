@@ -156,7 +156,7 @@ def test_a_call_that_a_person_has_allowed_is_asked_under_its_id() -> None:
     assert calls(stream) == [("t", "paint", BLUE)]
 
 
-def test_what_the_model_writes_later_names_no_tool() -> None:
+def test_a_later_text_of_the_model_names_no_tool() -> None:
     stream = offered()
     stream.tool("t", title="bash", status="pending")
     stream.change("t", title=TITLE, status="in_progress", rawInput=BLUE)
