@@ -1,0 +1,36 @@
+import type { agent as english } from "../en/agent";
+
+export const agent: typeof english = {
+  agentPanel: {
+    title: "关于智能体",
+    titleOf: (agent) => `关于 ${agent}`,
+    again: "刷新",
+    asking: "正在询问智能体。休眠的智能体会先启动，需要一两秒。",
+    budget: "预算",
+    spent: (spent, limit) => `已使用 ${spent}，上限 ${limit}`,
+    thinking: "思考",
+    thinkingHint: "智能体在回答之前最多可以思考多少，从下一轮开始生效。",
+    asBegun: "与对话开始时相同",
+    noThinking: "不思考",
+    atMost: (n) => `最多 ${n} 个 token`,
+    otherNumber: "其他数值",
+    tokens: "token 数",
+    context: "上下文",
+    used: (used, most) => (most ? `已用 ${used}，共 ${most} 个 token` : `已用 ${used} 个 token`),
+    full: (percent) => `占用 ${percent}%`,
+    parts: "上下文的占用明细",
+    servers: "MCP 服务器",
+    noServers: "没有 MCP 服务器。",
+    status: {
+      connected: "已连接",
+      pending: "连接中",
+      failed: "失败",
+      "needs-auth": "需要登录",
+      disabled: "已关闭",
+    },
+    tools: (n) => `${n} 个工具`,
+    reconnect: "重新连接",
+    reconnectTo: (server) => `重新连接 ${server}`,
+    use: (server) => `使用 ${server}`,
+  },
+};

@@ -1,0 +1,30 @@
+import type { content as english } from "../en/content";
+
+export const content: typeof english = {
+  code: "代码",
+  table: "表格",
+  diagram: "图表",
+  diagramNamed: (name) => `图表：${name}`,
+  showDiagram: (diagram) => `${diagram}，查看大图`,
+  showSource: "显示源码",
+  diagramProblem: {
+    unreadable: "无法识别此图表，以下是其源码。",
+    tooLong: "此图表过长，无法绘制，以下是其源码。",
+    tooMany: "此图表的连线超过 500 条，无法绘制，以下是其源码。",
+    tooSlow: "绘制此图表耗时过长，以下是其源码。",
+    notLoaded: "绘图程序未能加载，以下是源码。",
+  },
+  noteRef: (name) => `脚注 ${name}`,
+  noteBack: (name) => `回到脚注 ${name} 的正文`,
+  reminder: "智能体给模型的提示",
+  toDo: "待办事项",
+  picture: "图片",
+  showPicture: "查看大图",
+  openPicture: "在新标签页中打开",
+  wholeText: "下载完整文本",
+  wholeOutput: "下载完整输出",
+  output: "输出",
+  showAll: (n) => `显示全部 ${n.toLocaleString("zh-CN")} 个字符`,
+  moreLines: (n) => `还有 ${n.toLocaleString("zh-CN")} 行`,
+  relativeLines: "行号从被替换的文字开始计算：其在文件中的位置未知。",
+};
