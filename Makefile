@@ -26,6 +26,7 @@ IN_MEMORY = folder=$$(mktemp -d "$(or $(MEMORY),$${TMPDIR:-/tmp})/turnwire-tests
 
 # What needs Node.js is left out where there is none, and says so; in CI that is an error.
 TYPESCRIPT := clients/typescript
+REACT := clients/react
 # What the lock files say, and no other: but `npm ci` refuses a lock file that was written where the
 # programs for other systems, which are optional, could not be had.
 NPM_INSTALL := npm install --no-save --silent --ignore-scripts
@@ -40,7 +41,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run claude web gallery images bench-web test test-all test-quick test-engine-postgres test-server-postgres test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
+.PHONY: help run claude web packages gallery images bench-web test test-all test-quick test-engine-postgres test-server-postgres test-page-canary test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
 	schema docs docs-site requirements release clean
 
 help: ## list the targets
@@ -83,8 +84,8 @@ test-server-postgres: .venv/test.stamp
 test-page-canary: .venv/test.stamp
 	@$(call with-node,tests of the page,$(VITEST) web tests/answers.test.ts -t "an answer is streamed",web)
 
-test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
-	@$(call with-node,tests of the TypeScript client,$(VITEST) $(TYPESCRIPT))
+test-typescript: .venv/test.stamp ## run the tests of the TypeScript client and of the React package alone
+	@$(call with-node,tests of the TypeScript client,($(VITEST) $(TYPESCRIPT)) && ($(VITEST) $(REACT)),$(REACT))
 
 # Needs Chromium besides: CHROMIUM=/path says where it is.
 test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
@@ -99,7 +100,7 @@ check: .venv/check.stamp check-typescript check-web ## check format, lint, spell
 	  printf '%s\n' "$$said" | tail -n 1
 
 check-typescript:
-	@$(call with-node,checks of the TypeScript client,npm run --silent check)
+	@$(call with-node,checks of the TypeScript client,npm run --silent check && cd ../typescript && npm run --silent check,$(REACT))
 
 # The page that is shipped has to be the one that its source gives.
 check-web:
@@ -107,6 +108,12 @@ check-web:
 
 web: ## build the page into src/turnwire/web
 	@$(call with-node,page,npm run --silent build,web)
+
+# Packing a package builds it.
+PACKAGES := $(CURDIR)/build/packages
+PACK = mkdir -p $(PACKAGES) && npm pack --silent --pack-destination $(PACKAGES) >/dev/null
+packages: ## build the npm packages into build/packages
+	@$(call with-node,npm packages,$(PACK) && cd ../typescript && $(PACK) && ls $(PACKAGES)/*.tgz,$(REACT))
 
 images: .venv/base.stamp ## take the pictures in docs/images
 	@$(call with-node,pictures,npm run --silent pictures,web)
@@ -133,7 +140,7 @@ mutate: .venv/test.stamp ## put small faults into the code and count those that 
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
-	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
+	@$(call with-node,repairs of the TypeScript client,npm run --silent fix && cd ../typescript && npm run --silent fix,$(REACT))
 	@$(call with-node,repairs of the page,npm run --silent fix,web)
 
 bench: .venv/base.stamp ## measure the store, nodes, the engine, recovery, the server, hostile input and the page (ARGS=replay: only that)
@@ -175,12 +182,12 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
 	@$(COMPILE) requirements/docs.in -c requirements/test.txt -c requirements/check.txt -o requirements/docs.txt
 
-release: .venv/base.stamp $(TYPESCRIPT)/node_modules/.package-lock.json ## build all packages into dist/, use each in a clean environment, write the notes
+release: .venv/base.stamp $(REACT)/node_modules/.package-lock.json ## build all packages into dist/, use each in a clean environment, write the notes
 	@$(BIN)/python -m tools.release
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
-	  .ruff_cache build dist $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules web/node_modules
+	  .ruff_cache build dist $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules $(REACT)/dist $(REACT)/node_modules web/node_modules
 	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
@@ -211,6 +218,12 @@ clean: ## remove .venv and everything else that can be made again
 $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	@echo "Installing what the TypeScript client is built and tested with"
 	@cd $(TYPESCRIPT) && $(NPM_INSTALL)
+	@touch $@
+
+# The React package is checked, built and tested with the sources of the client.
+$(REACT)/node_modules/.package-lock.json: $(REACT)/package-lock.json $(TYPESCRIPT)/node_modules/.package-lock.json
+	@echo "Installing what the React package is built and tested with"
+	@cd $(REACT) && $(NPM_INSTALL)
 	@touch $@
 
 web/node_modules/.package-lock.json: web/package-lock.json

@@ -64,6 +64,7 @@ def test_files_that_name_a_page_name_one_that_exists() -> None:
         "tests",
         "examples",
         "clients/typescript/src",
+        "clients/react/src",
         "web/src",
     ):
         for path in (ROOT / folder).rglob("*.*"):

@@ -39,7 +39,8 @@ def test_without_node_one_line_names_the_tests_that_were_not_run(
 def test_the_tests_of_the_typescript_client_are_run_with_the_others(tmp_path: Path) -> None:
     told = make("--dry-run", "test", PATH=str(tmp_path)).stdout
     assert "pytest_ci -n auto" in told
-    assert "cd clients/typescript" in told
+    assert "vitest_ci clients/typescript" in told
+    assert "vitest_ci clients/react" in told
 
 
 def test_bytecode_is_written_even_where_the_machine_says_otherwise(tmp_path: Path) -> None:

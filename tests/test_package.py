@@ -93,7 +93,7 @@ def test_an_agent_needs_no_session_before_it_is_opened() -> None:
     assert not imported & {"turnwire.agents.claude.session", "turnwire.dialects.claude"}
 
 
-@pytest.mark.parametrize("folder", ["clients/typescript", "web"])
+@pytest.mark.parametrize("folder", ["clients/typescript", "clients/react", "web"])
 def test_the_npm_packages_have_the_version_of_the_package(folder: str) -> None:
     package = json.loads((ROOT / folder / "package.json").read_text())
     lock = json.loads((ROOT / folder / "package-lock.json").read_text())

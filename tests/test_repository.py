@@ -35,6 +35,7 @@ FOLDERS = [
         "tools",
     ),
     *("clients/typescript/src", "clients/typescript/test", "clients/typescript/tools"),
+    *("clients/react/src", "clients/react/test", "clients/react/tools"),
     *("web/src", "web/tests", "web/tools"),
 ]
 AT_ROOT = [

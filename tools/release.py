@@ -2,10 +2,10 @@
 
     make release
 
-1. Builds wheel, sdist and npm package.
+1. Builds wheel, sdist and npm packages.
 2. Installs the wheel alone and holds a conversation in a program.
 3. Installs the sdist with the extra `cli` and starts the server.
-4. Installs the npm package and talks to that server.
+4. Installs the npm packages, talks to that server, and imports the components.
 5. Writes `dist/NOTES.md`: the changelog's part about this version.
 
 Publishes nothing.
@@ -47,7 +47,9 @@ asyncio.run(main())
 
 BROWSERLESS = """
 import { Client } from "@turnwire/client";
+import { Conversation } from "@turnwire/react";
 
+if (!Conversation) throw new Error("no components");
 const [url, token] = process.argv.slice(2);
 const client = new Client(url, { token });
 const conversation = client.conversation(await client.create({ agent: "demo" }));
@@ -82,17 +84,17 @@ def notes(changelog: str, version: str) -> str:
 # --- packages -------------------------------------------------------------------------------------
 
 
-def build() -> tuple[Path, Path, Path]:
-    """Builds wheel, sdist and npm package into an empty `dist/`."""
+def build() -> tuple[Path, Path, list[Path]]:
+    """Builds wheel, sdist and npm packages into an empty `dist/`."""
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     hatchling = Path(sys.executable).parent / "hatchling"
     _run([hatchling, "build", "-t", "wheel", "-t", "sdist", "-d", DIST])
-    _run(["npm", "pack", "--silent", "--pack-destination", DIST], ROOT / "clients" / "typescript")
+    for package in ("typescript", "react"):
+        _run(["npm", "pack", "--silent", "--pack-destination", DIST], ROOT / "clients" / package)
     (wheel,) = DIST.glob("*.whl")
     (sdist,) = DIST.glob("turnwire-*.tar.gz")
-    (npm,) = DIST.glob("*.tgz")
-    return wheel, sdist, npm
+    return wheel, sdist, sorted(DIST.glob("*.tgz"))
 
 
 def install(folder: Path, package: str) -> Path:
@@ -133,11 +135,13 @@ def serving(sdist: Path, folder: Path) -> Iterator[tuple[str, str]]:
             server.terminate()
 
 
-def try_npm(npm: Path, folder: Path, address: str, token: str) -> None:
-    """Talks to the server with the npm package, installed in its own folder."""
+def try_npm(packages: list[Path], folder: Path, address: str, token: str) -> None:
+    """Talks to the server with the npm packages, installed in their own folder."""
     folder.mkdir()
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
-    _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", npm], folder)
+    react = ROOT / "clients" / "react" / "node_modules" / "react"
+    quiet = ["--silent", "--no-audit", "--no-fund", "--offline"]
+    _run(["npm", "install", *quiet, *packages, react], folder)
     (folder / "talk.mjs").write_text(BROWSERLESS)
     _run(["node", "talk.mjs", address, token], folder)
 
@@ -164,14 +168,14 @@ def main() -> None:
     """Runs all steps, and prints the progress."""
     text = notes((ROOT / "CHANGELOG.md").read_text(), __version__)
     print(f"Building Turnwire {__version__}")
-    wheel, sdist, npm = build()
+    wheel, sdist, packages = build()
     with tempfile.TemporaryDirectory(prefix="turnwire-release.") as folder:
         print(f"Using {wheel.name}")
         try_wheel(wheel, Path(folder, "wheel"))
         print(f"Using {sdist.name}")
         with serving(sdist, Path(folder, "sdist")) as (address, token):
-            print(f"Using {npm.name}")
-            try_npm(npm, Path(folder, "npm"), address, token)
+            print(f"Using {' and '.join(package.name for package in packages)}")
+            try_npm(packages, Path(folder, "npm"), address, token)
     (DIST / "NOTES.md").write_text(text)
     print("In dist/: " + ", ".join(sorted(path.name for path in DIST.iterdir())))
 

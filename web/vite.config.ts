@@ -10,7 +10,8 @@ export default defineConfig({
   plugins: [diagramFrame()],
   resolve: {
     alias: [
-      { find: "@turnwire/client/react", replacement: here("../clients/typescript/src/react.ts") },
+      { find: "@turnwire/react", replacement: here("../clients/react/src/index.ts") },
+      { find: "@turnwire/client/lists", replacement: here("../clients/typescript/src/lists.ts") },
       { find: "@turnwire/client", replacement: here("../clients/typescript/src/index.ts") },
     ],
     dedupe: ["react", "react-dom"],

@@ -1,6 +1,6 @@
 import { Client } from "@turnwire/client";
-import { Conversation, Conversations, TurnwireProvider, useInbox } from "@turnwire/client/react";
-import "@turnwire/client/react.css";
+import { Conversation, Conversations, TurnwireProvider, useInbox } from "@turnwire/react";
+import "@turnwire/react/style.css";
 import { createRoot } from "react-dom/client";
 
 const client = new Client();

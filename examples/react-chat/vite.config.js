@@ -3,6 +3,6 @@ const target = process.env.TURNWIRE_URL ?? "http://127.0.0.1:7410";
 
 export default {
   esbuild: { jsx: "automatic" },
-  resolve: { dedupe: ["react", "react-dom"] }, // a linked package has a React of its own
+  resolve: { dedupe: ["@turnwire/client", "react", "react-dom"] }, // a linked package has a React of its own
   server: { proxy: { "/api": { target }, "/enter": { target }, "/ws": { target, ws: true } } },
 };

@@ -1,6 +1,6 @@
-// The components of @turnwire/client/react: /components.html?state=ID, with their style sheet: &styled
+// The components of @turnwire/react: /components.html?state=ID, with their style sheet: &styled
 import { Client } from "@turnwire/client";
-import { Conversation, Conversations, Inbox, TurnwireProvider } from "@turnwire/client/react";
+import { Conversation, Conversations, Inbox, TurnwireProvider } from "@turnwire/react";
 import { createRoot } from "react-dom/client";
 import { replaceServer } from "./server";
 import { STATES } from "./states";

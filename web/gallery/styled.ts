@@ -1,2 +1,2 @@
-// The style sheet of @turnwire/client/react, for the components that are shown with it.
-import "../../clients/typescript/src/react.css";
+// The style sheet of @turnwire/react, for the components that are shown with it.
+import "../../clients/react/src/style.css";

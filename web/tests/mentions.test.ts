@@ -1,7 +1,7 @@
 // Files of the working directory are named with an @: with the keyboard, the mouse and a finger.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { expect as expects, test as plain } from "vitest";
-import { fileElement } from "../../clients/typescript/src/headless/file_element";
+import { fileElement } from "../../clients/react/src/headless/file_element";
 import { mentionAt, withPath } from "../src/composer/fileMentions";
 import { markupParts } from "../src/tools/agentMarkup";
 import { violations } from "./axe";

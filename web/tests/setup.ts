@@ -1,7 +1,7 @@
 // Starts one browser for all tests of a run. Each test uses its own window without stored data.
 import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
-import { CHROMIUM } from "../../clients/typescript/test/chromium";
+import { CHROMIUM } from "../../clients/react/test/chromium";
 
 declare module "vitest" {
   export interface ProvidedContext {

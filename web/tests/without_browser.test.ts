@@ -1,7 +1,7 @@
 // Functions of the page that need no browser.
 import type { MessageView, TurnView, View } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
-import { fromEditable, toEditable } from "../../clients/typescript/src/headless/editable_input";
+import { fromEditable, toEditable } from "../../clients/react/src/headless/editable_input";
 import { POLLING_DELAYS } from "../src/agent/pollingDelays";
 import { lookUp } from "../src/app/lookup";
 import { matchingCommands } from "../src/composer/commandMatches";

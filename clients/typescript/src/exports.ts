@@ -1,8 +1,8 @@
 // The exports of the package, except Client, which differs between browsers and Node.js.
-export type { ClientOptions } from "./client.js";
+export type { BaseClient, ClientOptions } from "./client.js";
 export { Closed, Refused, TurnwireError } from "./errors.js";
 export type * from "./generated/types.js";
-export type { ConversationInfo, InboxItem, NewConversation } from "./http.js";
+export type { ConversationInfo, Http, InboxItem, NewConversation } from "./http.js";
 export type { Inbox, InboxSnapshot } from "./inbox.js";
 export { pageHeaders } from "./page_key.js";
 export type { RpcOptions, RpcResults, RpcSession, RpcSnapshot } from "./rpc/session.js";

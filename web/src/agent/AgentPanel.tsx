@@ -1,6 +1,6 @@
 // The panel of the agent: its context, its thinking, its MCP servers and its budget.
 import type { Capabilities, Status } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import type { ReactNode } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";

@@ -1,5 +1,5 @@
 // The account of the user: the name, how it was signed in, and signing out.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useConversations } from "../conversations/conversationList";
 import { VisibleText } from "../markdown/VisibleText";
 import { wholeTime } from "../words/times";

@@ -1,4 +1,4 @@
-import { TurnwireProvider, useInbox } from "@turnwire/client/react";
+import { TurnwireProvider, useInbox } from "@turnwire/react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import { sendStored } from "../composer/outbox";

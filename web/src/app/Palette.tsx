@@ -1,6 +1,6 @@
 // The command palette: conversations, actions and settings, by their names.
 import type { ConversationInfo } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useConversations } from "../conversations/conversationList";
 import { nameOf } from "../conversations/forks";

@@ -1,5 +1,5 @@
 // Moves the focus automatically. Never on a touch screen, where a focused field opens the keyboard.
-import { isTouch } from "@turnwire/client/react";
+import { isTouch } from "@turnwire/react";
 import { type RefObject, useEffect } from "react";
 import { isKeyboardNavigation } from "./navigation";
 

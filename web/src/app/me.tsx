@@ -1,5 +1,5 @@
 // Who is signed in, and how the page calls people.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useState } from "react";
 import { useWords } from "./language";
 import { useChanges } from "./serverChanges";

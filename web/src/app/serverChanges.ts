@@ -1,5 +1,5 @@
 // Notifies the page of changes in all conversations.
-import { changesOf } from "@turnwire/client/react";
+import { changesOf } from "@turnwire/client/lists";
 import { useEffect, useRef } from "react";
 import { client } from "./client";
 

@@ -5,7 +5,7 @@ import { useWords } from "../app/language";
 import { byteCount } from "../words/numbers";
 import type { Attachable } from "./messageFiles";
 
-export { pasteFiles } from "@turnwire/client/react";
+export { pasteFiles } from "@turnwire/react";
 
 type Take = (files: FileList | null) => void;
 

@@ -1,7 +1,7 @@
 // The field in which a person writes messages.
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
-import { useComposer, useTurnwire } from "@turnwire/client/react";
+import { useComposer, useTurnwire } from "@turnwire/react";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";

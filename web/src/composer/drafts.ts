@@ -1,5 +1,5 @@
 // Drafts: text that was not sent yet, stored in the browser for each conversation.
-import { type Draft, joinTexts, type StartedReply } from "@turnwire/client/react";
+import { type Draft, joinTexts, type StartedReply } from "@turnwire/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { readStored, store, storedNames, useStored } from "../app/browserStorage";
 

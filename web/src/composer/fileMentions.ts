@@ -1,5 +1,5 @@
 // Files below the working directory, offered after an @ in a message.
-import type { useTurnwire } from "@turnwire/client/react";
+import type { useTurnwire } from "@turnwire/react";
 import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
 import type { Choice } from "./CommandList";
 

@@ -1,9 +1,9 @@
 // Everything that is added to the next message: pictures, texts and other files.
 import type { Capabilities } from "@turnwire/client";
-import { type UsedAttachments, useAttachments as useFiles, type useTurnwire } from "@turnwire/client/react";
+import { type UsedAttachments, useAttachments as useFiles, type useTurnwire } from "@turnwire/react";
 import { useWords } from "../app/language";
 
-export { messageOf } from "@turnwire/client/react";
+export { messageOf } from "@turnwire/react";
 
 export type Attachable = UsedAttachments;
 

@@ -1,7 +1,7 @@
 // Messages that the server has not accepted yet. They are stored in the browser, so that they
 // survive a reload. They are resent under the same id, so that they are executed once.
 import type { SentContent } from "@turnwire/client";
-import type { useTurnwire } from "@turnwire/client/react";
+import type { useTurnwire } from "@turnwire/react";
 import { readStored, store, storedNames } from "../app/browserStorage";
 import { OPTIONS } from "../talk/connectionOptions";
 import { returnText } from "./drafts";

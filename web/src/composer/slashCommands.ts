@@ -1,6 +1,6 @@
 // The agent's slash commands, offered while a message starts with a slash.
 import type { Capabilities, Commands, Conversation, SlashCommand } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
 import { sendControl } from "../agent/controls";
 import { useConversations } from "../conversations/conversationList";

@@ -1,5 +1,5 @@
 // Chooses the directory in which an agent works, below the directories that are open to agents.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";

@@ -1,5 +1,5 @@
 // The labels of one conversation: shown, added and removed.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";

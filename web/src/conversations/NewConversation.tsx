@@ -1,6 +1,6 @@
 // A new conversation: its agent, its folder and its first message.
 import type { Capabilities } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
 import { isTouch, useInitialFocus } from "../app/focus";

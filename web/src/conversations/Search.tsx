@@ -1,5 +1,5 @@
 // Search in the messages of all conversations.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useState } from "react";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";

@@ -1,5 +1,5 @@
 // The share links of one conversation: made, copied and ended.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useState } from "react";
 import { toClipboard } from "../app/CopyButton";
 import { Dialog } from "../app/Dialog";

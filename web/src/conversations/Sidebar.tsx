@@ -1,5 +1,5 @@
 // The list of conversations, and the links to the other pages.
-import { useInbox } from "@turnwire/client/react";
+import { useInbox } from "@turnwire/react";
 import { useRef } from "react";
 import { Icon } from "../app/Icon";
 import { Logo } from "../app/Logo";

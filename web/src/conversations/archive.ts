@@ -1,5 +1,5 @@
 // Archives conversations, and restores them.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback } from "react";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";

@@ -1,6 +1,6 @@
 // The actions on a whole conversation, for its menu and for the command palette.
 import type { ConversationInfo } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import type { PageAction } from "../app/actions";
 import { saveFile } from "../app/files";
 import { useWords } from "../app/language";

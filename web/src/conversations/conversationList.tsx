@@ -1,6 +1,6 @@
 // The list of conversations, kept up to date for the whole page.
 import { type ConversationInfo, Refused } from "@turnwire/client";
-import { useConversations as useList, useTurnwire } from "@turnwire/client/react";
+import { useConversations as useList, useTurnwire } from "@turnwire/react";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { notifyChange, useChanges, usePolling } from "../app/serverChanges";
 import { ACTIVITIES, type Filters, known } from "./filters";

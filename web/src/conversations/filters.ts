@@ -1,6 +1,6 @@
 // The filters of the list, which the whole page shares.
 import type { ConversationInfo } from "@turnwire/client";
-import type { Activity } from "@turnwire/client/react";
+import type { Activity } from "@turnwire/client/lists";
 import type { Tone } from "../talk/stateText";
 
 export interface Filters {

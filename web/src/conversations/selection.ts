@@ -1,6 +1,6 @@
 // Actions on one or several conversations at once, each of which can be undone.
 import { pageHeaders } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback } from "react";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";

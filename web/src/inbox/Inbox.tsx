@@ -1,6 +1,6 @@
 // The open requests of all conversations.
 import type { InboxItem } from "@turnwire/client";
-import { InboxList, useInbox } from "@turnwire/client/react";
+import { InboxList, useInbox } from "@turnwire/react";
 import { useWords } from "../app/language";
 import { linkTo } from "../app/navigation";
 import { PageHeader } from "../app/PageHeader";

@@ -1,5 +1,5 @@
 // Browser notifications for open requests, if the person has enabled them.
-import { useInbox } from "@turnwire/client/react";
+import { useInbox } from "@turnwire/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useStored } from "../app/browserStorage";
 import { useWords } from "../app/language";

@@ -1,6 +1,6 @@
 // The inspector: an entry in its layers, from the agent's event to the view.
 import type { MessageView } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
 import { Icon, type IconName } from "../app/Icon";

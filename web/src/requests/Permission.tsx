@@ -1,6 +1,6 @@
 // A permission request: shows exactly what would run.
 import type { OpenRequest } from "@turnwire/client";
-import { type Decide, type UsedPermission, usePermission } from "@turnwire/client/react";
+import { type Decide, type UsedPermission, usePermission } from "@turnwire/react";
 import { type KeyboardEvent, useId } from "react";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";

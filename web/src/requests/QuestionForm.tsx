@@ -1,7 +1,7 @@
 // A question of the agent, as a form.
 
 import type { OpenRequest } from "@turnwire/client";
-import { type Answer, type UsedPart, useQuestion } from "@turnwire/client/react";
+import { type Answer, type UsedPart, useQuestion } from "@turnwire/react";
 import { useId } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";

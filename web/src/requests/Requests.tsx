@@ -1,6 +1,6 @@
 // The open requests of this conversation: one at a time, the oldest first.
 import type { OpenRequest } from "@turnwire/client";
-import type { Answer, Decide } from "@turnwire/client/react";
+import type { Answer, Decide } from "@turnwire/react";
 import { useRef } from "react";
 import { useRequestFocus } from "../app/focus";
 import { useWords } from "../app/language";

@@ -1,5 +1,5 @@
 // The permission rules that people gave with "Always": of one conversation, or of all of them.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useState } from "react";
 import { useWords } from "../app/language";
 import { useNameOf } from "../app/me";

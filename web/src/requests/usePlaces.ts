@@ -1,5 +1,5 @@
 // Where the texts that an edit would replace are in their files, which the server can read.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useState } from "react";
 import type { LineOf } from "../tools/comparedLines";
 import type { Change } from "../tools/fileChanges";

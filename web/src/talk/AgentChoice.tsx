@@ -1,5 +1,5 @@
 // The agent that speaks, and the others that may take the conversation over.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useState } from "react";
 import { useWords } from "../app/language";
 import { MenuSelect } from "../app/Menu";

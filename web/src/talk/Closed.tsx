@@ -1,6 +1,6 @@
 // A conversation without a connection: archived, deleted, or of another user.
 import { type ConversationInfo, Refused } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useActions } from "../app/actions";
 import { Icon } from "../app/Icon";

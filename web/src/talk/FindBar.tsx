@@ -1,7 +1,7 @@
 // The bar that finds text in this conversation: in the loaded rows, and in older entries by the
 // server's search.
 import type { View } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { type KeyboardEvent, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";

@@ -1,6 +1,6 @@
 // The header of a conversation: its title, its state, and its buttons.
 import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";

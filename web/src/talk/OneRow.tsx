@@ -1,7 +1,7 @@
 // Renders one row.
 
 import type { MessageView, TextView, ThinkingView } from "@turnwire/client";
-import { CustomBlock as Block, type BlockRenderers } from "@turnwire/client/react";
+import { CustomBlock as Block, type BlockRenderers } from "@turnwire/react";
 import { memo, useCallback, useContext, useMemo, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { isTouch } from "../app/focus";

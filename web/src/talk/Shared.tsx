@@ -1,6 +1,6 @@
 // The page of a share link: one conversation, read-only, for people without an account.
 import { Client, Refused } from "@turnwire/client";
-import { TurnwireProvider } from "@turnwire/client/react";
+import { TurnwireProvider } from "@turnwire/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { loadSharedFiles } from "../app/files";
 import { Icon } from "../app/Icon";

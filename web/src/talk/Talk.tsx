@@ -1,6 +1,6 @@
 // One conversation: its messages, and all actions of a person in it.
 import type { MessageView, View } from "@turnwire/client";
-import { useConversation, useStop, useTurnwire } from "@turnwire/client/react";
+import { useConversation, useStop, useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useAction, useActions } from "../app/actions";
 import { composer, focusComposerIfLost } from "../app/focus";

@@ -1,6 +1,6 @@
 // The log of a conversation without a connection: loaded page by page, the newest first.
 import { readFrame, type View, ViewReducer } from "@turnwire/client";
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { useEffect, useMemo, useState } from "react";
 import { useNotices } from "../app/Notices";
 import { OPTIONS } from "./connectionOptions";

@@ -1,6 +1,6 @@
 // The address of a message: the number of its entry in the log.
 import type { MessageView } from "@turnwire/client";
-import type { useTurnwire } from "@turnwire/client/react";
+import type { useTurnwire } from "@turnwire/react";
 import { addressOf } from "../app/navigation";
 
 /** A message of more entries than this is linked at its first one. */

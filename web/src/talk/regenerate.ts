@@ -1,7 +1,7 @@
 // Uses a message again: it is sent once more, in a fork or as a new turn, or edited before. The log
 // keeps the first one.
 import type { BlockView, MessageView, SentContent } from "@turnwire/client";
-import { upload, type useTurnwire } from "@turnwire/client/react";
+import { upload, type useTurnwire } from "@turnwire/react";
 import { loadBlob } from "../app/files";
 import { picturesIn, textIn } from "../tools/toolValues";
 

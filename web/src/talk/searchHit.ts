@@ -1,5 +1,5 @@
 // The entry of a search result, and its row.
-import { useTurnwire } from "@turnwire/client/react";
+import { useTurnwire } from "@turnwire/react";
 import { createContext, useEffect, useState } from "react";
 import type { Entry, RowPosition } from "./rows";
 

@@ -71,7 +71,7 @@ export function rawOutput(content: unknown): string {
   return formatted(content);
 }
 
-export { type Picture, picturesIn } from "@turnwire/client/react";
+export { type Picture, picturesIn } from "@turnwire/react";
 
 export interface Todo {
   content: string;
