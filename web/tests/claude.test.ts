@@ -87,7 +87,7 @@ test("Claude writes, runs a command, asks, survives a kill, and receives an imag
   await expect.poll(chosenOf(second, "Model")).toBe("haiku");
   await expect.poll(chosenOf(second, "Permissions")).toBe("plan");
   await paste(page);
-  await page.locator(".attached li:not(.loading) img").waitFor();
+  await page.locator(".attached li:not([aria-busy=true]) img").waitFor();
   await say(page, "What is this?");
   // The tab that sends scrolls to the end. The other tab keeps its position.
   await page.getByText("I see a picture.").waitFor();

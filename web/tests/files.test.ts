@@ -83,7 +83,7 @@ test("a message is edited in a fork with its picture and its file", async ({ per
   const id = new URL(page.url()).pathname;
   await pressIn(page.locator(".row.said"), "Edit, and send it");
   await page.waitForURL((url) => /\/c\//.test(url.pathname) && url.pathname !== id);
-  await expect.poll(() => page.locator(".attached li:not(.loading)").count()).toBe(2);
+  await expect.poll(() => page.locator(".attached li:not([aria-busy=true])").count()).toBe(2);
   const field = page.getByLabel("Message", { exact: true });
   await expect.poll(() => field.inputValue()).toBe("Read it");
   await field.fill("Read it again");

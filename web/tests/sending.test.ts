@@ -140,7 +140,7 @@ test("a text file is added by dropping, pasting and choosing, and sent with the 
   });
   const chosen = { name: "chosen.py", mimeType: "text/x-python", buffer: Buffer.from("print(1)\n") };
   await page.getByLabel("Add files").setInputFiles([chosen, { ...chosen, name: "other.py" }]);
-  const added = page.locator(".attached .text-file");
+  const added = page.locator(".attached [data-kind=file]");
   await expect.poll(() => added.count()).toBe(4);
   await page.getByRole("button", { name: "Remove other.py" }).click();
   await expect.poll(() => added.allInnerTexts()).toEqual(["dropped.txt", "pasted.csv", "chosen.py"]);

@@ -2,12 +2,71 @@
 
 export { type BlockProps, type BlockRenderers, CustomBlock } from "./components/block_renderers.js";
 export { Composer, type ComposerProps } from "./components/composer.js";
+export {
+  AttachButton,
+  type AttachButtonProps,
+  AttachedFiles,
+  type AttachedFilesProps,
+  type AttachedItem,
+  ComposerField,
+  type ComposerFieldProps,
+  ComposerRoot,
+  type ComposerRootProps,
+  ComposerSend,
+  ComposerSteer,
+  ComposerStop,
+  type CurrentComposer,
+  useCurrentComposer,
+} from "./components/composer_parts.js";
 export { Conversation, type ConversationProps } from "./components/conversation.js";
+export {
+  ConversationRequests,
+  type ConversationRequestsProps,
+  ConversationRoot,
+  type ConversationRootProps,
+  type CurrentConversation,
+  useCurrentConversation,
+} from "./components/conversation_parts.js";
 export { Conversations, type ConversationsProps } from "./components/conversations.js";
 export { Inbox, InboxList, type InboxListProps, type InboxProps } from "./components/inbox.js";
 export { Block, Message, type MessageProps, ToolCard, type ToolCardProps } from "./components/message.js";
+export {
+  MessageBlocks,
+  type MessageBlocksProps,
+  MessageRoot,
+  type MessageRootProps,
+  ToolCardRoot,
+  type ToolCardRootProps,
+} from "./components/message_parts.js";
 export { Permission, type PermissionProps } from "./components/permission.js";
+export {
+  PermissionAllow,
+  PermissionAlways,
+  PermissionBack,
+  PermissionDeny,
+  PermissionDenyWithReason,
+  PermissionEdit,
+  PermissionField,
+  PermissionForm,
+  PermissionProblem,
+  PermissionRoot,
+  type PermissionRootProps,
+  PermissionSubmit,
+  useCurrentPermission,
+} from "./components/permission_parts.js";
 export { Question, type QuestionProps } from "./components/question.js";
+export {
+  QuestionMissing,
+  QuestionOption,
+  type QuestionOptionProps,
+  QuestionOwnAnswer,
+  type QuestionOwnAnswerProps,
+  QuestionRoot,
+  type QuestionRootProps,
+  QuestionSkip,
+  QuestionSubmit,
+  useCurrentQuestion,
+} from "./components/question_parts.js";
 export { VisibleText } from "./components/visible_text.js";
 export type { Words } from "./components/words.js";
 export { type Action, type OnRefused, useAction } from "./headless/action.js";
@@ -36,7 +95,7 @@ export { escapeInvisible, hasInvisible } from "./headless/invisible.js";
 export {
   type Decide,
   type EditProblem,
-  type PermissionForm,
+  type PermissionFormKind,
   type PermissionOptions,
   type UsedPermission,
   usePermission,
@@ -49,5 +108,6 @@ export {
   useQuestion,
 } from "./headless/question.js";
 export type { StartedReply } from "./headless/started_reply.js";
+export { type ToolState, toolStateOf } from "./headless/tool_state.js";
 export { type AttachedFile, upload } from "./headless/uploads.js";
 export * from "./hooks.js";

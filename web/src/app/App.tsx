@@ -1,5 +1,5 @@
 import { TurnwireProvider, useInbox } from "@turnwire/react";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { flushSync } from "react-dom";
 import { sendStored } from "../composer/outbox";
 import { ConversationsProvider, useConversations } from "../conversations/conversationList";
@@ -7,6 +7,7 @@ import { NewConversation } from "../conversations/NewConversation";
 import { Sidebar } from "../conversations/Sidebar";
 import { useNotifications } from "../inbox/notifications";
 import { Talk } from "../talk/Talk";
+import { componentWords } from "../words/componentWords";
 import { client } from "./client";
 import { Broken, ErrorBoundary } from "./ErrorBoundary";
 import { type Held, HeldKeys } from "./heldKeys";
@@ -44,6 +45,8 @@ export function App() {
 /** A share link is read without an account, so nothing of a signed-in user is loaded with it. */
 function Root() {
   const place = usePlace();
+  const words = useWords();
+  const own = useMemo(() => componentWords(words), [words]);
   useTheme();
   if (place.name === "shared")
     return (
@@ -52,7 +55,7 @@ function Root() {
       </Suspense>
     );
   return (
-    <TurnwireProvider client={client}>
+    <TurnwireProvider client={client} words={own}>
       <ConversationsProvider>
         <Page />
       </ConversationsProvider>

@@ -1,7 +1,7 @@
-// Pictures and files of a message: choosing, pasting, and a preview before sending.
+// Pictures and files of a message: choosing them, and a preview before sending.
+import { AttachButton as AnyAttachButton, AttachedFiles } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
-import { useWords } from "../app/language";
 import { byteCount } from "../words/numbers";
 import type { Attachable } from "./messageFiles";
 
@@ -11,60 +11,33 @@ type Take = (files: FileList | null) => void;
 
 /** Chooses pictures, texts and other files. */
 export function AttachButton({ take }: { take: Take }) {
-  const words = useWords();
   return (
-    <label className="quiet button" title={words.attachFiles}>
+    <AnyAttachButton take={take} className="quiet button">
       <Icon name="clip" />
-      <input
-        type="file"
-        multiple
-        className="hidden"
-        aria-label={words.attachFiles}
-        onChange={(event) => {
-          take(event.target.files);
-          event.target.value = ""; // so that the same file can be chosen again
-        }}
-      />
-    </label>
+    </AnyAttachButton>
   );
 }
 
-export function Attachments({ of: { uploads, texts } }: { of: Attachable }) {
-  if (!uploads.all.length && !texts.all.length) return null;
+export function Attachments({ of }: { of: Attachable }) {
   return (
-    <ul className="attached">
-      {texts.all.map((file) => (
-        <li key={`text-${file.key}`} className="text-file">
-          <FileName name={file.name} />
-          <RemoveButton name={file.name} remove={() => texts.remove(file)} />
-        </li>
-      ))}
-      {uploads.all.map(({ key, name, preview, file, isLoading }) => (
-        <li key={key} className={`${preview ? "" : "text-file"}${isLoading ? " loading" : ""}`}>
-          {preview ? <img src={preview} alt={name} /> : <FileName name={name} size={file.size} />}
-          <RemoveButton name={name} remove={() => uploads.remove(key)} />
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function FileName({ name, size }: { name: string; size?: number }) {
-  return (
-    <>
-      <Icon name="file" />
-      <span title={name}>{name}</span>
-      {size !== undefined && <small className="muted">{byteCount(size)}</small>}
-    </>
-  );
-}
-
-function RemoveButton({ name, remove }: { name: string; remove: () => void }) {
-  const words = useWords();
-  return (
-    <button type="button" className="quiet small" aria-label={words.removePicture(name)} onClick={remove}>
-      <Icon name="cross" />
-    </button>
+    <AttachedFiles
+      files={of}
+      className="attached"
+      removeClassName="quiet small"
+      removeIcon={<Icon name="cross" />}
+    >
+      {({ name, size, preview }) =>
+        preview ? (
+          <img src={preview} alt={name} />
+        ) : (
+          <>
+            <Icon name="file" />
+            <span title={name}>{name}</span>
+            {size !== undefined && <small className="muted">{byteCount(size)}</small>}
+          </>
+        )
+      }
+    </AttachedFiles>
   );
 }
 

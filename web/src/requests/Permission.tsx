@@ -1,7 +1,22 @@
 // A permission request: shows exactly what would run.
 import type { OpenRequest } from "@turnwire/client";
-import { type Decide, type UsedPermission, usePermission } from "@turnwire/react";
-import { type KeyboardEvent, useId } from "react";
+import {
+  type Decide,
+  PermissionAllow,
+  PermissionAlways,
+  PermissionBack,
+  PermissionDeny,
+  PermissionDenyWithReason,
+  PermissionEdit,
+  PermissionField,
+  PermissionForm,
+  PermissionProblem,
+  PermissionRoot,
+  PermissionSubmit,
+  useCurrentPermission,
+  usePermission,
+} from "@turnwire/react";
+import { useId } from "react";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
@@ -31,32 +46,28 @@ interface Props {
   place: number;
 }
 
-/** Escape closes the form; it does not interrupt the agent. */
-function onEscape(back: () => void) {
-  return (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    back();
-  };
-}
-
 export function Permission({ conversation, request, decide, role, place }: Props) {
   const words = useWords();
   const { showRefusal } = useNotices();
   const started = useStartedAnswer(conversation, request.request_id);
-  const used = usePermission(request, decide, { started, place, onRefused: showRefusal });
-  const { allow, deny, rules: meanings, isReady, isBusy, form } = used;
+  const permission = usePermission(request, decide, { started, place, onRefused: showRefusal });
+  const { allow, deny, always, rules: meanings, isReady, form } = permission;
   const { suggestions = [] } = request;
   const title = permissionTitle(request, words);
   const once = deduplicatedPartsOf(request, title);
   const lineOf = usePlaces(conversation, request.request_id, once.changes);
-  const always = (remember = meanings[0] ?? []) => used.always(remember);
+  const [usual = []] = meanings;
   const hasKeys = place === 0;
   const isOn = isReady && hasKeys && form === "plain";
   const rules = useId();
-  useKeys({ y: allow, n: deny, ...(meanings.length ? { a: () => always() } : {}) }, isOn);
+  useKeys({ y: allow, n: deny, ...(meanings.length ? { a: () => always(usual) } : {}) }, isOn);
   return (
-    <section role={role} className="request permission" aria-label={words.permission}>
+    <PermissionRoot
+      permission={permission}
+      role={role}
+      className="request permission"
+      aria-label={words.permission}
+    >
       <header>
         <Icon name="shield" />
         <h2>
@@ -107,14 +118,9 @@ export function Permission({ conversation, request, decide, role, place }: Props
         <ul className="rules">
           {rulesIn(suggestions, words).map((rule, number) => (
             <li key={rule}>
-              <button
-                type="button"
-                disabled={!isReady}
-                onClick={() => always(meanings[number])}
-                aria-describedby={`${rules}-${number}`}
-              >
-                {words.always} {hasKeys && number === 0 && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
-              </button>
+              <PermissionAlways rules={meanings[number] ?? usual} aria-describedby={`${rules}-${number}`}>
+                {words.always} {hasKeys && number === 0 && <Key of="a" isOn={isOn} />}
+              </PermissionAlways>
               <span id={`${rules}-${number}`}>
                 <VisibleText text={rule} />
               </span>
@@ -124,32 +130,60 @@ export function Permission({ conversation, request, decide, role, place }: Props
       )}
       {form === "plain" && (
         <div className="choices">
-          <button type="button" className="primary" disabled={!isReady} onClick={allow}>
-            {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
-          </button>
+          <PermissionAllow className="primary">
+            {words.allow} {hasKeys && <Key of="y" isOn={isOn} />}
+          </PermissionAllow>
           {meanings.length === 1 && (
-            <button type="button" disabled={!isReady} onClick={() => always()} aria-describedby={rules}>
-              {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
-            </button>
+            <PermissionAlways rules={usual} aria-describedby={rules}>
+              {words.always} {hasKeys && <Key of="a" isOn={isOn} />}
+            </PermissionAlways>
           )}
-          <button type="button" disabled={!isReady} onClick={deny}>
-            {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
-          </button>
-          {used.takesText && (
+          <PermissionDeny>
+            {words.deny} {hasKeys && <Key of="n" isOn={isOn} />}
+          </PermissionDeny>
+          {permission.takesText && (
             <div className="lesser-choices">
-              <button type="button" className="quiet" disabled={isBusy} onClick={() => used.openForm("deny")}>
-                {words.denyWhy}
-              </button>
-              <button type="button" className="quiet" disabled={isBusy} onClick={() => used.openForm("edit")}>
-                {words.edit}
-              </button>
+              <PermissionDenyWithReason className="quiet" />
+              <PermissionEdit className="quiet" />
             </div>
           )}
         </div>
       )}
-      {form === "deny" && <Why used={used} />}
-      {form === "edit" && <Edit used={used} />}
-    </section>
+      {form === "deny" && (
+        <PermissionForm className="line">
+          <PermissionField />
+          <PermissionSubmit />
+          <PermissionBack className="quiet" />
+        </PermissionForm>
+      )}
+      {form === "edit" && (
+        <PermissionForm className="edit">
+          <PermissionField />
+          <InvisibleText />
+          <PermissionProblem className="bad" />
+          <div className="choices">
+            <PermissionSubmit className="primary" />
+            <PermissionBack className="quiet" />
+          </div>
+        </PermissionForm>
+      )}
+    </PermissionRoot>
+  );
+}
+
+/** A key that decides; pale until it works. */
+function Key({ of, isOn }: { of: string; isOn: boolean }) {
+  return <kbd className={isOn ? undefined : "soon"}>{of}</kbd>;
+}
+
+/** Shows the changed input once more, if a part of it is invisible in a field. */
+function InvisibleText() {
+  const { text } = useCurrentPermission();
+  if (!hasInvisible(text)) return null;
+  return (
+    <pre className="bad">
+      <VisibleText text={text} />
+    </pre>
   );
 }
 
@@ -169,73 +203,5 @@ function RequestParts({
       ))}
       {rest !== undefined && <Fields value={rest} />}
     </>
-  );
-}
-
-function Why({ used: { text, write, submit, back } }: { used: UsedPermission }) {
-  const words = useWords();
-  return (
-    <form
-      className="line"
-      onKeyDown={onEscape(back)}
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <input
-        autoFocus
-        value={text}
-        onChange={(event) => write(event.target.value)}
-        placeholder={words.whyNot}
-        aria-label={words.whyNot}
-      />
-      <button type="submit">{words.deny}</button>
-      <button type="button" className="quiet" onClick={back}>
-        {words.back}
-      </button>
-    </form>
-  );
-}
-
-function Edit({ used: { text, write, problem, submit, back } }: { used: UsedPermission }) {
-  const words = useWords();
-  return (
-    <form
-      className="edit"
-      onKeyDown={onEscape(back)}
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <textarea
-        autoFocus
-        spellCheck={false}
-        dir="ltr"
-        rows={Math.min(10, text.split("\n").length + 1)}
-        value={text}
-        aria-label={words.edit}
-        onChange={(event) => write(event.target.value)}
-      />
-      {hasInvisible(text) && (
-        <pre className="bad">
-          <VisibleText text={text} />
-        </pre>
-      )}
-      {problem && (
-        <p className="bad" role="alert">
-          {problem.kind === "json" ? words.notJson(problem.message) : words.emptyCommand}
-        </p>
-      )}
-      <div className="choices">
-        <button type="submit" className="primary">
-          {words.allowChanged}
-        </button>
-        <button type="button" className="quiet" onClick={back}>
-          {words.back}
-        </button>
-      </div>
-    </form>
   );
 }

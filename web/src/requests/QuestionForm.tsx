@@ -1,8 +1,17 @@
 // A question of the agent, as a form.
 
 import type { OpenRequest } from "@turnwire/client";
-import { type Answer, type UsedPart, useQuestion } from "@turnwire/react";
-import { useId } from "react";
+import {
+  type Answer,
+  QuestionMissing,
+  QuestionOption,
+  QuestionOwnAnswer,
+  QuestionRoot,
+  QuestionSkip,
+  QuestionSubmit,
+  type UsedPart,
+  useQuestion,
+} from "@turnwire/react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
@@ -23,8 +32,7 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
   const words = useWords();
   const { showRefusal } = useNotices();
   const started = useStartedAnswer(conversation, request.request_id);
-  const used = useQuestion(request, answer, { started, onRefused: showRefusal });
-  const { parts, isRequired, isMissing, isBusy, submit, skip } = used;
+  const question = useQuestion(request, answer, { started, onRefused: showRefusal });
   return (
     <section role={role} className="request question" aria-label={words.question}>
       <header>
@@ -32,40 +40,24 @@ export function QuestionForm({ conversation, request, role, answer }: Props) {
         <h2>{words.asks}</h2>
         <TimeLeft deadline={request.deadline_at} />
       </header>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
+      <QuestionRoot question={question}>
         <div className="asked-for">
-          {parts.map((part) => (
+          {question.parts.map((part) => (
             <OneQuestion key={part.question.id} part={part} />
           ))}
         </div>
-        {isMissing && (
-          <p className="bad" role="alert">
-            {words.answerNeeded}
-          </p>
-        )}
+        <QuestionMissing className="bad" />
         <div className="choices">
-          <button type="submit" className="primary" disabled={isBusy}>
-            {words.answer}
-          </button>
-          {!isRequired && (
-            <button type="button" className="quiet" disabled={isBusy} onClick={skip}>
-              {words.skip}
-            </button>
-          )}
+          <QuestionSubmit className="primary" />
+          <QuestionSkip className="quiet" />
         </div>
-      </form>
+      </QuestionRoot>
     </section>
   );
 }
 
 function OneQuestion({ part }: { part: UsedPart }) {
   const words = useWords();
-  const name = useId();
   const { question } = part;
   const options = question.options ?? [];
   return (
@@ -83,13 +75,7 @@ function OneQuestion({ part }: { part: UsedPart }) {
       </legend>
       <div className="options">
         {options.map((option) => (
-          <label key={option.label} className="option">
-            <input
-              type={question.multi ? "checkbox" : "radio"}
-              name={name}
-              checked={part.isChosen(option.label)}
-              onChange={(event) => part.choose(option.label, event.target.checked)}
-            />
+          <QuestionOption key={option.label} part={part} value={option.label} className="option">
             <span>
               <strong>
                 <VisibleText text={option.label} />
@@ -100,18 +86,14 @@ function OneQuestion({ part }: { part: UsedPart }) {
                 </small>
               )}
             </span>
-          </label>
+          </QuestionOption>
         ))}
-        {part.takesWords && (
-          <input
-            type="text"
-            className="own"
-            value={part.words}
-            placeholder={options.length ? words.ownAnswer : words.yourAnswer}
-            aria-label={options.length ? words.ownAnswer : question.question}
-            onChange={(event) => part.write(event.target.value)}
-          />
-        )}
+        <QuestionOwnAnswer
+          part={part}
+          className="own"
+          placeholder={options.length ? words.ownAnswer : words.yourAnswer}
+          aria-label={options.length ? words.ownAnswer : question.question}
+        />
       </div>
     </fieldset>
   );

@@ -1,7 +1,7 @@
 // Renders one row.
 
 import type { MessageView, TextView, ThinkingView } from "@turnwire/client";
-import { CustomBlock as Block, type BlockRenderers } from "@turnwire/react";
+import { CustomBlock as Block, type BlockRenderers, MessageBlocks, MessageRoot } from "@turnwire/react";
 import { memo, useCallback, useContext, useMemo, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { isTouch } from "../app/focus";
@@ -49,7 +49,8 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
   switch (row.kind) {
     case "said":
       return (
-        <article
+        <MessageRoot
+          message={row.message}
           className={`row said${row.message.origin ? " by-agent" : ""}`}
           aria-label={words.you}
           tabIndex={tapped}
@@ -57,7 +58,7 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
           {row.message.origin === undefined && <PersonMark />}
           <Said message={row.message} />
           {buttons}
-        </article>
+        </MessageRoot>
       );
     case "event":
       return (
@@ -68,7 +69,8 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
       );
     case "block":
       return (
-        <article
+        <MessageRoot
+          message={row.message}
           className={`row ${row.block.type}${row.isFirst ? " first" : ""}`}
           aria-label={labelOf(row, words)}
           tabIndex={tapped}
@@ -77,7 +79,7 @@ export const OneRow = memo(function OneRow({ row, actions }: Props) {
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} actions={actions} />
           {buttons}
-        </article>
+        </MessageRoot>
       );
   }
 });
@@ -150,9 +152,7 @@ function Said({ message }: { message: MessageView }) {
   const words = useWords();
   return (
     <div className="bubble" dir="auto">
-      {message.blocks.map((block) => (
-        <Block key={block.id} block={block} render={SAID} />
-      ))}
+      <MessageBlocks message={message} render={SAID} />
       {message.steered && <span className="muted">{words.isSteered}</span>}
     </div>
   );

@@ -1,6 +1,6 @@
 // One conversation: its messages, and all actions of a person in it.
 import type { MessageView, View } from "@turnwire/client";
-import { useConversation, useStop, useTurnwire } from "@turnwire/react";
+import { ConversationRoot, useCurrentConversation, useStop, useTurnwire } from "@turnwire/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useAction, useActions } from "../app/actions";
 import { composer, focusComposerIfLost } from "../app/focus";
@@ -45,10 +45,18 @@ import { useTitle } from "./tabTitle";
 type Over = { name: "layers"; subject: Subject } | { name: "rewind"; sequence: number } | { name: "agent" };
 
 export function Talk({ id, at }: { id: string; at?: number | undefined }) {
+  return (
+    <ConversationRoot id={id} options={OPTIONS}>
+      <Inside at={at} />
+    </ConversationRoot>
+  );
+}
+
+function Inside({ at }: { at: number | undefined }) {
   const words = useWords();
   const client = useTurnwire();
-  const talk = useConversation(id, OPTIONS);
-  const { view, connection, capabilities } = talk;
+  const talk = useCurrentConversation();
+  const { id, view, connection, capabilities } = talk;
   const { status } = view;
   const { showNotice, showRefusal, showingRefusal } = useNotices();
   const [over, setOver] = useState<Over>();
@@ -61,7 +69,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
 
   const { stop: interrupt, isStopping } = useStop(conversation, status, showRefusal);
   const stop = useCallback(async () => {
-    if ((await interrupt())?.outcome === "already_ended") showNotice(words.alreadyEnded, "calm");
+    const told = await interrupt();
+    if (told?.outcome === "already_ended") showNotice(words.alreadyEnded, "calm");
+    return told;
   }, [interrupt, showNotice, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
@@ -230,12 +240,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         {status && (
           <Queue id={id} status={status} change={(change) => showingRefusal(talk.changeQueue(change))} />
         )}
-        <Requests id={id} requests={status?.requests ?? []} answer={talk.answer} decide={talk.decide} />
+        <Requests />
         <Composer
           key={id}
-          id={id}
-          status={status}
-          capabilities={capabilities}
           choices={
             <TurnChoices
               status={status}
@@ -254,8 +261,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
             if (at !== undefined) goTo({ name: "talk", id }, "replace"); // the search is over
             return sendStoring(client, id, content, steer);
           }}
-          stop={() => void stop()}
-          isStopping={isStopping}
+          stop={{ stop, isStopping }}
           showNotice={showNotice}
           showRefusal={showRefusal}
         />

@@ -1,6 +1,7 @@
 // The card of a tool call: its input, its request, its output and its result.
 
 import type { BlockView, MessageView, ToolView } from "@turnwire/client";
+import { ToolCardRoot, type ToolState, toolStateOf } from "@turnwire/react";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
 import { Icon } from "../app/Icon";
@@ -69,29 +70,33 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit, earl
   const opens = OPEN.has(kind) && !isOld && !isAskedBelow;
   const open = isOpen ?? (isSearchHit || opens || tool.result?.is_error === true);
   const { name, about } = titleOf(tool, kind, words);
+  const isBehind = useContext(BackgroundCalls).has(tool.id);
   return (
-    <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
-      <summary
-        onClick={(event) => {
-          event.preventDefault();
-          setOpen(!open);
-        }}
-      >
-        <Icon name={ICONS[kind]} />
-        <span className="name">
-          <VisibleText text={name} />
-        </span>
-        <span className="about">
-          {/* The command is shown below, in the card or in the request, so not here. */}
-          <VisibleText
-            text={
-              (open || isAskedBelow) && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)
-            }
-          />
-        </span>
-        <State tool={tool} kind={kind} />
-      </summary>
-      {open && (
+    <ToolCardRoot
+      className={`card tool ${kind}`}
+      tool={tool}
+      isInBackground={isBehind}
+      isOpen={open}
+      setOpen={setOpen}
+      summary={
+        <>
+          <Icon name={ICONS[kind]} />
+          <span className="name">
+            <VisibleText text={name} />
+          </span>
+          <span className="about">
+            {/* The command is shown below, in the card or in the request, so not here. */}
+            <VisibleText
+              text={
+                (open || isAskedBelow) && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)
+              }
+            />
+          </span>
+          <State tool={tool} kind={kind} state={toolStateOf(tool, isBehind)} />
+        </>
+      }
+    >
+      {() => (
         <div className="body">
           <Body tool={tool} kind={kind} />
           <EarlierPlans blocks={earlier} />
@@ -99,7 +104,7 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit, earl
           <Ending tool={tool} kind={kind} />
         </div>
       )}
-    </details>
+    </ToolCardRoot>
   );
 });
 
@@ -141,27 +146,10 @@ function changedPaths({ input, result }: ToolView): string {
   return files.filter(Boolean).join(", ");
 }
 
-function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
+function State({ tool, kind, state }: { tool: ToolView; kind: Kind; state: ToolState }) {
   const words = useWords();
-  const isBehind = useContext(BackgroundCalls).has(tool.id);
   const end = useContext(TaskEnds).get(tool.id);
-  const code = kind === "command" ? exitCode(tool) : undefined;
-  if (isBehind) {
-    return (
-      <span className="state runs">
-        <span className="spinner" aria-hidden="true" /> {words.inBackground}
-      </span>
-    );
-  }
-  const refused = refusalOf(tool);
-  if (refused) {
-    return (
-      <span className="state">
-        <Icon name="shield" /> {refused === "denied" ? words.denied : words.outcome[refused]}
-      </span>
-    );
-  }
-  if (end && end.status !== "completed") {
+  if (end && end.status !== "completed" && (state === "done" || state === "failed")) {
     const isBad = end.status === "failed";
     return (
       <span className={`state ${isBad ? "bad" : ""}`}>
@@ -169,43 +157,58 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
       </span>
     );
   }
-  if (tool.result) {
-    const isBad = tool.result.is_error;
-    const said = code !== undefined ? words.exitCode(code) : isBad ? words.failed : words.done;
-    return (
-      <span className={`state ${isBad ? "bad" : "good"}`}>
-        <Icon name={isBad ? "cross" : "check"} />
-        <span className={code !== undefined || isBad ? "" : "hidden"}>{said}</span>
-      </span>
-    );
+  switch (state) {
+    case "background":
+      return (
+        <span className="state runs">
+          <span className="spinner" aria-hidden="true" /> {words.inBackground}
+        </span>
+      );
+    case "denied":
+    case "cancelled":
+    case "expired":
+      return (
+        <span className="state">
+          <Icon name="shield" /> {state === "denied" ? words.denied : words.outcome[state]}
+        </span>
+      );
+    case "done":
+    case "failed": {
+      const isBad = state === "failed";
+      const code = kind === "command" ? exitCode(tool) : undefined;
+      const said = code !== undefined ? words.exitCode(code) : isBad ? words.failed : words.done;
+      return (
+        <span className={`state ${isBad ? "bad" : "good"}`}>
+          <Icon name={isBad ? "cross" : "check"} />
+          <span className={code !== undefined || isBad ? "" : "hidden"}>{said}</span>
+        </span>
+      );
+    }
+    case "waiting": {
+      const isQuestion = tool.request?.kind === "question";
+      return (
+        <span className="state waits">
+          <Icon name={isQuestion ? "question" : "shield"} />{" "}
+          {isQuestion ? words.needsAnswer : words.needsPermission}
+        </span>
+      );
+    }
+    case "interrupted":
+      return <span className="state bad">{words.interruptedBlock}</span>;
+    case "running":
+      return (
+        <span className="state runs">
+          <span className="spinner" aria-hidden="true" />
+          <span className="hidden">{words.runs}</span>
+          {tool.elapsed_seconds !== undefined && duration(tool.elapsed_seconds * 1000)}
+        </span>
+      );
   }
-  if (tool.request && !tool.request.outcome) {
-    return (
-      <span className="state waits">
-        <Icon name={tool.request.kind === "question" ? "question" : "shield"} />{" "}
-        {tool.request.kind === "question" ? words.needsAnswer : words.needsPermission}
-      </span>
-    );
-  }
-  if (tool.status === "aborted") return <span className="state bad">{words.interruptedBlock}</span>;
-  return (
-    <span className="state runs">
-      <span className="spinner" aria-hidden="true" />
-      <span className="hidden">{words.runs}</span>
-      {tool.elapsed_seconds !== undefined && duration(tool.elapsed_seconds * 1000)}
-    </span>
-  );
 }
 
-/** Returns how the call was refused its permission, or undefined. A call that did not run is no failure. */
-function refusalOf({ request, result }: ToolView): "denied" | "cancelled" | "expired" | undefined {
-  if (request?.kind !== "permission") return undefined;
-  const { decision, outcome, by } = request;
-  if (decision === "deny") return "denied";
-  // An agent that continues without the permission may have run the call.
-  if (by === "agent" || (result && !result.is_error)) return undefined;
-  if (outcome === "cancelled") return "cancelled";
-  return outcome === "expired" ? "expired" : undefined;
+/** Whether the call did not get its permission: then its result is no output. */
+function wasRefused(tool: ToolView): boolean {
+  return ["denied", "cancelled", "expired"].includes(toolStateOf(tool));
 }
 
 function exitCode(tool: ToolView): number | undefined {
@@ -418,7 +421,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Instead tool={tool} updated={decided.updated_input} />
       )}
       {output && <Output text={rawOutput(output)} isLive />}
-      {result && !refusalOf(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
+      {result && !wasRefused(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
         <Output text={rawOutput(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}

@@ -1,8 +1,17 @@
 // The field for a message, with the buttons to attach files, to send it and to stop the agent.
 import { type DragEvent, type ReactElement, useState } from "react";
-import { pasteFiles, type UsedAttachments, useAttachments } from "../headless/attachments.js";
+import { useAttachments } from "../headless/attachments.js";
 import { useComposer, useStop, useUnsavedDraft } from "../headless/composer.js";
 import { useConversation, useTurnwire } from "../hooks.js";
+import {
+  AttachButton,
+  AttachedFiles,
+  ComposerField,
+  ComposerRoot,
+  ComposerSend,
+  ComposerSteer,
+  ComposerStop,
+} from "./composer_parts.js";
 import { useWords } from "./words.js";
 
 export interface ComposerProps {
@@ -23,12 +32,17 @@ export function Composer({ id, placeholder, className }: ComposerProps): ReactEl
   const { status } = view;
   const draft = useUnsavedDraft();
   const [problem, setProblem] = useState<string>();
-  const files = useAttachments(client, id, {
+  const attachments = useAttachments(client, id, {
     able: capabilities,
     onRefused: setProblem,
-    onNotTaken: ({ name }) => setProblem(words.notTaken(name)),
+    onNotTaken: ({ name, type }) => setProblem(words.notTaken(name, type.startsWith("image/"))),
   });
-  const { stop, isStopping } = useStop(conversation, status);
+  const take = (chosen: Iterable<File> | null) => {
+    setProblem(undefined);
+    attachments.take(chosen);
+  };
+  const files = { ...attachments, take };
+  const stop = useStop(conversation, status);
   const composer = useComposer({
     status,
     capabilities,
@@ -37,84 +51,26 @@ export function Composer({ id, placeholder, className }: ComposerProps): ReactEl
     send: (content, steer) => send(content, undefined, steer),
     onSubmit: () => setProblem(undefined),
   });
+  const said = problem ?? composer.refusal;
   const label = placeholder ?? words.message;
-  const take = (chosen: Iterable<File> | null) => {
-    setProblem(undefined);
-    files.take(chosen);
-  };
   return (
-    <form
+    <ComposerRoot
       className={className}
-      data-turnwire="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void composer.submit();
-      }}
+      composer={composer}
+      draft={draft}
+      files={files}
+      stop={stop}
+      isClosed={connection === "closed"}
       {...droppedInto(take)}
     >
-      <Attached files={files} />
-      <textarea
-        name="words"
-        aria-label={label}
-        placeholder={label}
-        value={draft.text}
-        rows={Math.min(10, draft.text.split("\n").length)}
-        dir="auto"
-        onChange={(event) => draft.write(event.target.value)}
-        onKeyDown={composer.pressed}
-        onPaste={(event) => pasteFiles(event, { ...files, take })}
-      />
-      <button type="submit" disabled={composer.isEmpty || connection === "closed"}>
-        {words.send}
-      </button>
-      {composer.maySteer && (
-        <button type="button" disabled={composer.isEmpty} onClick={() => void composer.submit(true)}>
-          {words.addToTurn}
-        </button>
-      )}
-      <button type="button" disabled={!composer.isRunning || isStopping} onClick={() => void stop()}>
-        {isStopping ? words.stopping : words.stop}
-      </button>
-      <input
-        type="file"
-        multiple
-        aria-label={words.attach}
-        onChange={(event) => {
-          take(event.target.files);
-          event.target.value = ""; // so that the same file can be chosen again
-        }}
-      />
-      {(problem ?? composer.refusal) && <p role="alert">{problem ?? composer.refusal}</p>}
-    </form>
-  );
-}
-
-/** The files of the next message, each with a button to remove it. */
-function Attached({ files: { uploads, texts } }: { files: UsedAttachments }): ReactElement | null {
-  if (!uploads.all.length && !texts.all.length) return null;
-  return (
-    <ul data-turnwire="attached">
-      {texts.all.map((file) => (
-        <li key={`text-${file.key}`}>
-          {file.name} <Remove name={file.name} remove={() => texts.remove(file)} />
-        </li>
-      ))}
-      {uploads.all.map(({ key, name, preview, isLoading }) => (
-        <li key={key} aria-busy={isLoading}>
-          {preview ? <img src={preview} alt={name} /> : name}{" "}
-          <Remove name={name} remove={() => uploads.remove(key)} />
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Remove({ name, remove }: { name: string; remove: () => void }): ReactElement {
-  const label = useWords().remove(name);
-  return (
-    <button type="button" aria-label={label} title={label} onClick={remove}>
-      ×
-    </button>
+      <AttachedFiles files={files} />
+      <ComposerField aria-label={label} placeholder={label} />
+      <ComposerSend />
+      <ComposerSteer />
+      <ComposerStop />
+      <AttachButton take={take} />
+      {said && <p role="alert">{said}</p>}
+    </ComposerRoot>
   );
 }
 

@@ -1,8 +1,8 @@
 // A whole conversation: its messages, its open requests and the field for the next message.
 import type { ReactElement } from "react";
-import { useConversation } from "../hooks.js";
 import type { BlockRenderers } from "./block_renderers.js";
 import { Composer } from "./composer.js";
+import { ConversationRequests, ConversationRoot, useCurrentConversation } from "./conversation_parts.js";
 import { Message } from "./message.js";
 import { Permission } from "./permission.js";
 import { Question } from "./question.js";
@@ -18,10 +18,21 @@ export interface ConversationProps {
 }
 
 /** Shows a conversation, live, and lets a person take part in it. */
-export function Conversation({ id, tail, render, placeholder, className }: ConversationProps): ReactElement {
+export function Conversation({ id, tail, ...shown }: ConversationProps): ReactElement {
+  return (
+    <ConversationRoot id={id} options={tail === undefined ? undefined : { tail }}>
+      <Everything {...shown} />
+    </ConversationRoot>
+  );
+}
+
+function Everything({
+  render,
+  placeholder,
+  className,
+}: Omit<ConversationProps, "id" | "tail">): ReactElement {
   const words = useWords();
-  const used = useConversation(id, tail === undefined ? undefined : { tail });
-  const { view, connection, error, unanswered, answer, decide, loadOlder } = used;
+  const { id, view, connection, error, unanswered, answer, decide, loadOlder } = useCurrentConversation();
   const failure = view.turns.at(-1)?.end.error;
   return (
     <section className={className} data-turnwire="conversation" data-connection={connection}>
@@ -35,13 +46,15 @@ export function Conversation({ id, tail, render, placeholder, className }: Conve
           <Message key={message.id} message={message} render={render} />
         ))}
       </div>
-      {view.status?.requests.map((request, place) =>
-        request.kind === "question" ? (
-          <Question key={request.request_id} request={request} answer={answer} />
-        ) : (
-          <Permission key={request.request_id} request={request} decide={decide} place={place} />
-        ),
-      )}
+      <ConversationRequests>
+        {(request, place) =>
+          request.kind === "question" ? (
+            <Question request={request} answer={answer} />
+          ) : (
+            <Permission request={request} decide={decide} place={place} />
+          )
+        }
+      </ConversationRequests>
       {failure && !view.status?.running && <p role="alert">{failure.message}</p>}
       <p role="status">
         {error?.message ?? (connection === "connected" ? "" : words.connecting)}

@@ -1,10 +1,12 @@
 // One message with its blocks. An unchanged message is the same object, and does not render again.
 
 import type { MessageView, ToolView } from "@turnwire/client";
-import { memo, type ReactElement, type ReactNode } from "react";
+import { memo, type ReactElement, type ReactNode, useState } from "react";
 import { shown, textIn } from "../headless/json.js";
+import { type ToolState, toolStateOf } from "../headless/tool_state.js";
 import { type BlockProps, type BlockRenderers, renderedBlock } from "./block_renderers.js";
 import { attachmentOf, Pictures } from "./files.js";
+import { MessageRoot, ToolCardRoot } from "./message_parts.js";
 import { Input, Value } from "./values.js";
 import { useWords, type Words } from "./words.js";
 
@@ -19,17 +21,12 @@ export interface MessageProps {
 export const Message = /* @__PURE__ */ memo(function Message(props: MessageProps): ReactElement {
   const { message, render, className } = props;
   return (
-    <article
-      className={className}
-      data-turnwire="message"
-      data-role={message.role}
-      data-streaming={message.streaming}
-    >
+    <MessageRoot className={className} message={message}>
       {message.blocks.map((block) => (
         <Block key={block.id} block={block} render={render} />
       ))}
       {message.error && <p role="alert">{message.error}</p>}
-    </article>
+    </MessageRoot>
   );
 });
 
@@ -71,28 +68,41 @@ export interface ToolCardProps {
 /** Shows a tool call: its input, its output, its result, and the messages of its sub-agent. */
 export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardProps): ReactElement {
   const { tool, render, className } = props;
+  const words = useWords();
   const { result } = tool;
-  const [state, word] = stateOf(tool, useWords());
+  const [isChosen, setOpen] = useState<boolean>();
   return (
-    <details className={className} data-turnwire="tool" data-state={state} open={!result}>
-      <summary>
-        {tool.tool_name} <small>{word}</small>
-      </summary>
-      <Input input={tool.input_text ?? tool.input} />
-      <Value text={textOf(tool.output ?? result?.content ?? "")} />
-      <Pictures of={result?.content} />
-      {tool.messages?.map((message) => (
-        <Message key={message.id} message={message} render={render} />
-      ))}
-    </details>
+    <ToolCardRoot
+      className={className}
+      tool={tool}
+      isOpen={isChosen ?? !result}
+      setOpen={setOpen}
+      summary={
+        <>
+          {tool.tool_name} <small>{wordOf(tool, words)}</small>
+        </>
+      }
+    >
+      {() => (
+        <>
+          <Input input={tool.input_text ?? tool.input} />
+          <Value text={textOf(tool.output ?? result?.content ?? "")} />
+          <Pictures of={result?.content} />
+          {tool.messages?.map((message) => (
+            <Message key={message.id} message={message} render={render} />
+          ))}
+        </>
+      )}
+    </ToolCardRoot>
   );
 });
 
-/** Returns the state of a tool call and its word. A call that waits for a person does not run yet. */
-function stateOf({ result, request }: ToolView, words: Words): [state: string, word: string] {
-  if (result) return result.is_error ? ["failed", words.failed] : ["done", words.done];
-  if (!request || request.outcome !== undefined) return ["running", words.running];
-  return ["waiting", request.kind === "question" ? words.needsAnswer : words.needsPermission];
+/** Returns the word for the state of a tool call. A call that waits for a person does not run yet. */
+function wordOf(tool: ToolView, words: Words): string {
+  const state: ToolState = toolStateOf(tool);
+  if (state === "waiting")
+    return tool.request?.kind === "question" ? words.needsAnswer : words.needsPermission;
+  return state === "background" ? words.inBackground : words[state];
 }
 
 /** Returns the content of a result as text, without its pictures. */

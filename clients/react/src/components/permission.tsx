@@ -1,9 +1,21 @@
 // A permission request, with the controls to decide it.
-
 import type { OpenRequest } from "@turnwire/client";
-import type { ReactElement } from "react";
+import { type ReactElement, useId } from "react";
 import { isObject, shown, textIn } from "../headless/json.js";
-import { type Decide, type UsedPermission, usePermission } from "../headless/permission.js";
+import { type Decide, usePermission } from "../headless/permission.js";
+import {
+  PermissionAllow,
+  PermissionAlways,
+  PermissionBack,
+  PermissionDeny,
+  PermissionDenyWithReason,
+  PermissionEdit,
+  PermissionField,
+  PermissionForm,
+  PermissionProblem,
+  PermissionRoot,
+  PermissionSubmit,
+} from "./permission_parts.js";
 import { Input } from "./values.js";
 import { VisibleText } from "./visible_text.js";
 import { useWords } from "./words.js";
@@ -19,87 +31,41 @@ export interface PermissionProps {
 /** Shows a tool call that waits for a permission, with the buttons to allow and to deny it. */
 export function Permission({ request, decide, place, className }: PermissionProps): ReactElement {
   const words = useWords();
-  const used = usePermission(request, decide, { place });
+  const permission = usePermission(request, decide, { place });
+  const { rules, refusal, form } = permission;
+  const title = useId();
   return (
-    <fieldset className={className} data-turnwire="permission" disabled={used.isBusy}>
-      <legend>
+    <PermissionRoot className={className} permission={permission} aria-labelledby={title}>
+      <p id={title} data-turnwire="title">
         <VisibleText text={request.title ?? words.mayRun(request.tool_name)} />
-      </legend>
+      </p>
       {request.description && (
         <p>
           <VisibleText text={request.description} />
         </p>
       )}
       <Input input={request.input} />
-      {used.form === "plain" ? <Choices used={used} /> : <Form used={used} />}
-      {used.refusal && <p role="alert">{used.refusal}</p>}
-    </fieldset>
-  );
-}
-
-function Choices({ used }: { used: UsedPermission }): ReactElement {
-  const words = useWords();
-  return (
-    <div data-turnwire="choices">
-      <button type="button" disabled={!used.isReady} onClick={used.allow}>
-        {words.allow}
-      </button>
-      <button type="button" disabled={!used.isReady} onClick={used.deny}>
-        {words.deny}
-      </button>
-      {used.rules.map((rules, at) => (
-        <button
-          key={at}
-          type="button"
-          disabled={!used.isReady}
-          title={rules.map(nameOf).join(", ")}
-          onClick={() => used.always(rules)}
-        >
-          <VisibleText text={words.alwaysAllow(used.rules.length > 1 ? nameOf(rules[0]) : undefined)} />
-        </button>
-      ))}
-      {used.takesText && (
-        <>
-          <button type="button" onClick={() => used.openForm("deny")}>
-            {words.denyWithReason}
-          </button>
-          <button type="button" onClick={() => used.openForm("edit")}>
-            {words.edit}
-          </button>
-        </>
+      {form === "plain" && (
+        <div data-turnwire="choices">
+          <PermissionAllow />
+          <PermissionDeny />
+          {rules.map((meant, at) => (
+            <PermissionAlways key={at} rules={meant} title={meant.map(nameOf).join(", ")}>
+              <VisibleText text={words.alwaysAllow(rules.length > 1 ? nameOf(meant[0]) : undefined)} />
+            </PermissionAlways>
+          ))}
+          <PermissionDenyWithReason />
+          <PermissionEdit />
+        </div>
       )}
-    </div>
-  );
-}
-
-/** A field for the reason of a denial, or for what is to run instead. */
-function Form({ used }: { used: UsedPermission }): ReactElement {
-  const words = useWords();
-  const isEdit = used.form === "edit";
-  const label = isEdit ? words.whatRuns : words.whyNot;
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        used.submit();
-      }}
-    >
-      <textarea
-        aria-label={label}
-        placeholder={label}
-        spellCheck={!isEdit}
-        rows={Math.min(10, used.text.split("\n").length)}
-        value={used.text}
-        onChange={(event) => used.write(event.target.value)}
-      />
-      {used.problem && (
-        <p role="alert">{used.problem.kind === "json" ? used.problem.message : words.runsNothing}</p>
-      )}
-      <button type="submit">{isEdit ? words.allowThis : words.deny}</button>
-      <button type="button" onClick={used.back}>
-        {words.back}
-      </button>
-    </form>
+      <PermissionForm>
+        <PermissionField />
+        <PermissionProblem />
+        <PermissionSubmit />
+        <PermissionBack />
+      </PermissionForm>
+      {refusal && <p role="alert">{refusal}</p>}
+    </PermissionRoot>
   );
 }
 

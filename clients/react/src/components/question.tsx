@@ -1,9 +1,15 @@
 // The questions of a request, with the controls to answer them.
-
 import type { OpenRequest } from "@turnwire/client";
 import { type ReactElement, useId } from "react";
 import { type Answer, type UsedPart, useQuestion } from "../headless/question.js";
-import { useWords } from "./words.js";
+import {
+  QuestionMissing,
+  QuestionOption,
+  QuestionOwnAnswer,
+  QuestionRoot,
+  QuestionSkip,
+  QuestionSubmit,
+} from "./question_parts.js";
 
 export interface QuestionProps {
   request: OpenRequest;
@@ -13,35 +19,24 @@ export interface QuestionProps {
 
 /** Shows the questions of a request, with their options and a field for an own answer. */
 export function Question({ request, answer, className }: QuestionProps): ReactElement {
-  const words = useWords();
-  const { parts, isRequired, isMissing, isBusy, refusal, submit, skip } = useQuestion(request, answer);
+  const question = useQuestion(request, answer);
+  const { parts, isBusy, refusal, submit } = question;
   const [first] = parts;
   const isQuick = first !== undefined && parts.length === 1 && !first.question.multi;
   return (
-    <form
-      className={className}
-      data-turnwire="question"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
+    <QuestionRoot className={className} question={question}>
       <fieldset disabled={isBusy}>
         {isQuick ? (
           <Quick part={first} choose={submit} />
         ) : (
           parts.map((part) => <Options key={part.question.id} part={part} />)
         )}
-        {(!isQuick || first.takesWords) && <button type="submit">{words.answer}</button>}
-        {!isRequired && (
-          <button type="button" onClick={skip}>
-            {words.skip}
-          </button>
-        )}
+        {(!isQuick || first.takesWords) && <QuestionSubmit />}
+        <QuestionSkip />
       </fieldset>
-      {isMissing && <p role="alert">{words.answerMissing}</p>}
+      <QuestionMissing />
       {refusal && <p role="alert">{refusal}</p>}
-    </form>
+    </QuestionRoot>
   );
 }
 
@@ -56,7 +51,7 @@ function Quick({ part, choose }: { part: UsedPart; choose: (label: string) => vo
           {label}
         </button>
       ))}
-      {part.takesWords && <OwnAnswer part={part} />}
+      <QuestionOwnAnswer part={part} />
     </>
   );
 }
@@ -69,29 +64,9 @@ function Options({ part }: { part: UsedPart }): ReactElement {
     <fieldset aria-labelledby={id}>
       <legend id={id}>{question.question}</legend>
       {question.options?.map(({ label, description }) => (
-        <label key={label} title={description}>
-          <input
-            type={question.multi ? "checkbox" : "radio"}
-            name={id}
-            value={label}
-            checked={part.isChosen(label)}
-            onChange={(event) => part.choose(label, event.target.checked)}
-          />
-          {label}
-        </label>
+        <QuestionOption key={label} part={part} value={label} title={description} />
       ))}
-      {part.takesWords && <OwnAnswer part={part} />}
+      <QuestionOwnAnswer part={part} />
     </fieldset>
-  );
-}
-
-function OwnAnswer({ part }: { part: UsedPart }): ReactElement {
-  const words = useWords();
-  return (
-    <input
-      aria-label={words.ownAnswer(part.question.question)}
-      value={part.words}
-      onChange={(event) => part.write(event.target.value)}
-    />
   );
 }

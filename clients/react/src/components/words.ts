@@ -4,13 +4,15 @@ import { createContext, useContext, useMemo } from "react";
 export interface Words {
   message: string;
   send: string;
+  /** Puts a message into the queue, while a turn runs. */
+  sendLater: string;
   addToTurn: string;
   stop: string;
   stopping: string;
   attach: string;
   remove: (name: string) => string;
   /** The agent cannot read a file of this kind. */
-  notTaken: (name: string) => string;
+  notTaken: (name: string, isPicture: boolean) => string;
   loadOlder: string;
   connecting: string;
   sending: string;
@@ -19,6 +21,12 @@ export interface Words {
   running: string;
   done: string;
   failed: string;
+  denied: string;
+  /** The permission was withdrawn, or its deadline has passed. */
+  cancelled: string;
+  expired: string;
+  interrupted: string;
+  inBackground: string;
   needsPermission: string;
   needsAnswer: string;
   picture: string;
@@ -35,6 +43,7 @@ export interface Words {
   whatRuns: string;
   whyNot: string;
   runsNothing: string;
+  notJson: (problem: string) => string;
   allowThis: string;
   back: string;
   answer: string;
@@ -50,6 +59,7 @@ export interface Words {
 const ENGLISH: Words = {
   message: "Write a message",
   send: "Send",
+  sendLater: "Send, to run after this turn",
   addToTurn: "Add to this turn",
   stop: "Stop",
   stopping: "Stopping ...",
@@ -63,6 +73,11 @@ const ENGLISH: Words = {
   running: "running",
   done: "done",
   failed: "failed",
+  denied: "denied",
+  cancelled: "withdrawn",
+  expired: "not answered in time",
+  interrupted: "interrupted",
+  inBackground: "in the background",
   needsPermission: "needs permission",
   needsAnswer: "needs an answer",
   picture: "Picture",
@@ -78,6 +93,7 @@ const ENGLISH: Words = {
   whatRuns: "What is to run",
   whyNot: "Why not?",
   runsNothing: "This would run nothing.",
+  notJson: (problem) => `This is not valid JSON: ${problem}`,
   allowThis: "Allow this",
   back: "Back",
   answer: "Answer",

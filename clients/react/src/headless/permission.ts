@@ -21,7 +21,7 @@ export interface PermissionOptions {
 }
 
 /** The buttons alone, a field for the reason of a denial, or a field for the changed input. */
-export type PermissionForm = "plain" | "deny" | "edit";
+export type PermissionFormKind = "plain" | "deny" | "edit";
 
 /** Why a changed input cannot be sent. */
 export type EditProblem = { kind: "empty" } | { kind: "json"; message: string };
@@ -37,7 +37,7 @@ export interface UsedPermission extends Omit<Action, "run"> {
   readonly isReady: boolean;
   /** Whether the agent takes a reason of a denial, and a changed input. */
   readonly takesText: boolean;
-  readonly form: PermissionForm;
+  readonly form: PermissionFormKind;
   /** The text of the form. */
   readonly text: string;
   readonly problem: EditProblem | undefined;
@@ -53,7 +53,7 @@ export interface UsedPermission extends Omit<Action, "run"> {
 const UNREAD_TIME = 400;
 
 interface Written {
-  form: PermissionForm;
+  form: PermissionFormKind;
   text: string;
 }
 
