@@ -312,6 +312,14 @@ state("Permission: of a sub-agent, and another", (talk) =>
     .permission("Bash", { command: "make install" }),
 );
 
+state("Permission: several at once", (talk) =>
+  talk
+    .said("Check everything.")
+    .permission("Bash", { command: "make check" })
+    .permission("Bash", { command: "make test" })
+    .permission("Edit", TOOLS.change?.input, { title: "Change birds.py" }),
+);
+
 // Questions
 const COLOURS = [
   { label: "Blue", description: "as the logo" },

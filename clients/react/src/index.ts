@@ -20,6 +20,8 @@ export {
 } from "./components/composer_parts.js";
 export { Conversation, type ConversationProps } from "./components/conversation.js";
 export {
+  AllPermissions,
+  type AllPermissionsProps,
   ConversationRequests,
   type ConversationRequestsProps,
   ConversationRoot,
@@ -100,6 +102,7 @@ export {
   type UsedPermission,
   usePermission,
 } from "./headless/permission.js";
+export { type UsedPermissions, usePermissions } from "./headless/permissions.js";
 export {
   type Answer,
   type QuestionOptions,

@@ -86,6 +86,18 @@ describe("the package, installed into an empty project", () => {
     expect(readFileSync(stdout.trim(), "utf8")).toContain('[data-turnwire="conversation"]');
   });
 
+  test("compiles the composer of the docs", async () => {
+    const docs = readFileSync(`${ROOT}docs/reference/react.md`, "utf8");
+    const source = /```tsx\n(\/\/ ask\.tsx[\s\S]*?)```/.exec(docs)?.[1];
+    expect(source).toContain("<ComposerSend");
+    writeFileSync(`${project}/ask.tsx`, source as string);
+    const tsc = `${PACKAGE}/node_modules/typescript/bin/tsc`;
+    const how = ["--noEmit", "--strict", "--jsx", "react-jsx", "--module", "nodenext", "--types", ""];
+    await run(process.execPath, [tsc, ...how, "--lib", "es2022,dom,dom.iterable", "ask.tsx"], {
+      cwd: project,
+    });
+  });
+
   test("has types for both", async () => {
     const words = 'import { type Words, useConversations } from "@turnwire/react";\n';
     const use = "export const names = (own: Words): string[] => [own.send];\nexport { useConversations };\n";

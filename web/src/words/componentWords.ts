@@ -16,6 +16,8 @@ export function componentWords(words: Words): Partial<ComponentWords> {
     allow: words.allow,
     deny: words.deny,
     alwaysAllow: () => words.always,
+    allowAll: words.allRequests.allow,
+    denyAll: words.allRequests.deny,
     denyWithReason: words.denyWhy,
     edit: words.edit,
     whatRuns: words.edit,

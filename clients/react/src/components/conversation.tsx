@@ -2,7 +2,12 @@
 import type { ReactElement } from "react";
 import type { BlockRenderers } from "./block_renderers.js";
 import { Composer } from "./composer.js";
-import { ConversationRequests, ConversationRoot, useCurrentConversation } from "./conversation_parts.js";
+import {
+  AllPermissions,
+  ConversationRequests,
+  ConversationRoot,
+  useCurrentConversation,
+} from "./conversation_parts.js";
 import { Message } from "./message.js";
 import { Permission } from "./permission.js";
 import { Question } from "./question.js";
@@ -55,6 +60,7 @@ function Everything({
           )
         }
       </ConversationRequests>
+      <AllPermissions />
       {failure && !view.status?.running && <p role="alert">{failure.message}</p>}
       <p role="status">
         {error?.message ?? (connection === "connected" ? "" : words.connecting)}

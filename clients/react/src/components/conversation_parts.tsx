@@ -1,7 +1,18 @@
 // The parts of a conversation, for a page that arranges them itself.
 import type { ConversationOptions, OpenRequest } from "@turnwire/client";
-import { createContext, Fragment, type ReactElement, type ReactNode, useContext, useMemo } from "react";
+import {
+  type ComponentProps,
+  createContext,
+  Fragment,
+  type ReactElement,
+  type ReactNode,
+  useContext,
+  useMemo,
+} from "react";
+import type { OnRefused } from "../headless/action.js";
+import { usePermissions } from "../headless/permissions.js";
 import { type UsedConversation, useConversation } from "../hooks.js";
+import { useWords } from "./words.js";
 
 /** The conversation of a page, with its id. */
 export type CurrentConversation = UsedConversation & { readonly id: string };
@@ -41,4 +52,37 @@ export function ConversationRequests({ most, children }: ConversationRequestsPro
   return view.status?.requests
     .slice(0, most)
     .map((request, place) => <Fragment key={request.request_id}>{children(request, place)}</Fragment>);
+}
+
+export interface AllPermissionsProps extends Omit<ComponentProps<"div">, "children"> {
+  onRefused?: OnRefused | undefined;
+}
+
+/**
+ * Buttons that decide all open permissions of the conversation at once; nothing, if fewer than two
+ * are open. Show each of them as well: a person decides what is in sight.
+ */
+export function AllPermissions({ onRefused, ...div }: AllPermissionsProps): ReactNode {
+  const words = useWords();
+  const { view, decide } = useCurrentConversation();
+  const { count, isReady, refusal, decideAll } = usePermissions(
+    view.status?.requests ?? [],
+    decide,
+    onRefused,
+  );
+  return (
+    <>
+      {count > 1 && (
+        <div data-turnwire="choices" {...div}>
+          <button type="button" disabled={!isReady} onClick={() => decideAll("allow")}>
+            {words.allowAll(count)}
+          </button>
+          <button type="button" disabled={!isReady} onClick={() => decideAll("deny")}>
+            {words.denyAll(count)}
+          </button>
+        </div>
+      )}
+      {!onRefused && refusal && <p role="alert">{refusal}</p>}
+    </>
+  );
 }

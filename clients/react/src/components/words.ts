@@ -38,6 +38,8 @@ export interface Words {
   deny: string;
   /** `rule`: only if there are several to choose from. */
   alwaysAllow: (rule?: string) => string;
+  allowAll: (count: number) => string;
+  denyAll: (count: number) => string;
   denyWithReason: string;
   edit: string;
   whatRuns: string;
@@ -88,6 +90,8 @@ const ENGLISH: Words = {
   allow: "Allow",
   deny: "Deny",
   alwaysAllow: (rule) => (rule === undefined ? "Always allow" : `Always allow: ${rule}`),
+  allowAll: (count) => `Allow all ${count}`,
+  denyAll: (count) => `Deny all ${count}`,
   denyWithReason: "Deny with a reason",
   edit: "Edit",
   whatRuns: "What is to run",

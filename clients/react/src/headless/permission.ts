@@ -116,9 +116,9 @@ export function usePermission(
 
 type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
 
-/** Whether a request has been at this place for long enough to be read. */
-function useIsStable(place: number): boolean {
-  const [stays, setStays] = useState<number>();
+/** Whether what is at this place, or these requests, have been there for long enough to be read. */
+export function useIsStable(place: number | string): boolean {
+  const [stays, setStays] = useState<number | string>();
   useEffect(() => {
     const timer = setTimeout(() => setStays(place), UNREAD_TIME);
     return () => clearTimeout(timer);

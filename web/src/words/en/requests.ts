@@ -66,4 +66,10 @@ export const requests = {
   skipped: "Skipped",
   timeLeft: (time: string) => `${time} left`,
   further: (n: number) => (n === 1 ? "1 more after this" : `${n} more after this`),
+  allRequests: {
+    show: (n: number) => `Show all ${n}`,
+    one: "One at a time",
+    allow: (n: number) => `Allow all ${n}`,
+    deny: (n: number) => `Deny all ${n}`,
+  },
 };

@@ -66,4 +66,10 @@ export const requests: typeof english = {
   skipped: "已跳过",
   timeLeft: (time) => `剩余 ${time}`,
   further: (n) => `之后还有 ${n} 项`,
+  allRequests: {
+    show: (n) => `显示全部 ${n} 项`,
+    one: "逐项显示",
+    allow: (n) => `全部允许（${n} 项）`,
+    deny: (n) => `全部拒绝（${n} 项）`,
+  },
 };
