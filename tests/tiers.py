@@ -12,6 +12,7 @@ VOLUME = (
     "agents/claude",
     "agents/codex",
     "cli/test_chat.py",
+    "cli/test_completion.py",
     "cli/test_copy.py",
     "cli/test_run.py",
     "cli/test_store.py",
@@ -70,7 +71,7 @@ QUICK = (
     "agents/claude/test_tools.py",
 )
 # One of each kind that is left out: a crash point and three kills on each store, a turn of the real Claude Code, a session of v2 and one of
-# RPC that a killed server interrupts, connections to PostgreSQL that are cut, a promoted standby, commands on a database, a stop. The page has its own: see `test-page-canary` in the Makefile.
+# RPC that a killed server interrupts, connections to PostgreSQL that are cut, a promoted standby, commands on a database, a Tab in each shell, a stop. The page has its own: see `test-page-canary` in the Makefile.
 CANARIES = (
     "prove/test_sweep.py::test_a_day_that_dies_when_a_step_was_written_is_finished_truthfully",
     "prove/test_sweep.py::test_three_kills_at_random_moments_lose_and_repeat_no_entry",
@@ -84,6 +85,7 @@ CANARIES = (
     "server/aisdk/test_socket.py::test_the_socket_for_chats_has_the_same_access_control",
     "stores/postgres/test_faults.py::test_connections_are_cut_in_the_middle_of_commits",
     "stores/postgres/test_failover.py::test_a_store_that_is_moved_to_the_promoted_standby_writes_nothing_as_before",
+    "cli/test_completion.py::test_the_only_value_is_written",
     "cli/test_store.py::test_every_command_uses_the_database",
     "server/nodes/test_sigterm.py::test_after_sigterm_a_running_turn_may_end_and_its_client_stays",
 )

@@ -1,10 +1,7 @@
-"""The commands that change a whole conversation: rename, archive, delete; and open, completion."""
+"""The commands that change a whole conversation: rename, archive, delete; and open."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,61 +166,3 @@ def test_the_page_is_opened_in_the_browser(
     gone = start("open", env=env)
     assert gone.returncode == 2
     assert b"no server runs on" in gone.stderr
-
-
-# --- completion ---------------------------------------------------------------------------------
-
-
-def test_bash_completes_commands_options_and_ids(talked: str, home: Path) -> None:
-    assert completed(home, "turnwire", "rena") == ["rename"]
-    assert "--days" in completed(home, "turnwire", "share", "--")
-    assert completed(home, "turnwire", "share", talked[:3]) == [talked]
-    assert completed(home, "turnwire", "show", talked[:3]) == [talked]
-    assert completed(home, "turnwire", "run", "--agent", "dem") == ["demo"]
-    assert "--undo" in completed(home, "turnwire", "archive", "--")
-    assert completed(home, "turnwire", "archive", "--undo", "") == []
-    assert completed(home / "nothing", "turnwire", "show", "") == []
-    assert completed(home, "turnwire", "answer", "") == [], "none waits"
-
-
-def test_bash_completes_the_ids_of_conversations_that_wait(
-    talked: str, tell: Tell, home: Path
-) -> None:
-    assert tell("run", "--agent", QUICK, "a question").exit_code == 3
-    (item,) = lines(tell("inbox", "--json"))
-    assert completed(home, "turnwire", "answer", "") == [item["conversation_id"]]
-    assert completed(home, "turnwire", "inbox", "answer", "") == [item["conversation_id"]]
-    tell("archive", talked)
-    assert completed(home, "turnwire", "archive", "--undo", "") == [talked]
-
-
-def completed(home: Path, *words: str) -> list[str]:
-    """Returns what a real bash offers for the last of these words."""
-    line = f"COMP_WORDS=({' '.join(words)}) COMP_CWORD={len(words) - 1}"
-    last = words[-1] or "''"
-    script = f"""
-        eval "$(turnwire completion bash)"
-        {line if words[-1] else line.replace(")", " '')", 1)}
-        _turnwire_completion turnwire {last} {words[-2]}
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    ran = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-c", script],
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "TURNWIRE_DATA_DIR": str(home),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stderr == ""
-    return ran.stdout.split()
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_its_script(shell: str, tell: Tell) -> None:
-    script = tell("completion", shell)
-    assert (script.exit_code, script.stderr) == (0, "")
-    assert f"_TURNWIRE_COMPLETE={shell}_complete" in script.stdout

@@ -64,6 +64,7 @@ DAMAGE = [
     *(_STATE + field for field in ("requests", "tools", "queue", "turn", "turns", "head")),
     "UPDATE conversations SET head = {0}",
     "UPDATE conversations SET unsettled = NOT unsettled",
+    "UPDATE conversations SET activity = 'interrupted'",
     "DELETE FROM conversations",
 ]
 

@@ -377,8 +377,8 @@ def test_a_turn_whose_process_was_killed_is_ended_as_an_engine_would(place: Plac
     harm(
         place,
         state("talk", state="streaming", turns=5, turn=turn, traces={"5": TRACE}),
-        "UPDATE conversations SET unsettled = true, owner = 'gone', lease_until = 1"
-        " WHERE conversation_id = 'talk'",
+        "UPDATE conversations SET unsettled = true, activity = 'working', owner = 'gone',"
+        " lease_until = 1 WHERE conversation_id = 'talk'",
         "INSERT INTO turns (conversation_id, turn_id, trace_id, origin) VALUES"
         f" ('talk', 5, '{TRACE}', 'agent')",
         "INSERT INTO partials (conversation_id, place, start, message_id, block_index, kind, text)"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
 import apsw
 import pytest
 
+from tests.stores.helpers.older_states import STATES_OF_OLDER
 from tests.stores.helpers.sql import rows_of
 from turnwire.core.message_codec import encode
-from turnwire.ports import StorageUnavailable
+from turnwire.ports import Activity, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.connection import connect
 from turnwire.stores.sqlite.schema import MIGRATIONS, migrate
@@ -105,6 +107,31 @@ def test_an_older_file_gets_the_references_of_its_blobs_and_requests(tmp_path: P
             assert await store.get_blob("b") is None
         finally:
             await store.close()
+
+    asyncio.run(look())
+
+
+def test_conversations_of_an_older_file_are_in_lists_of_one_group(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    old = connect(str(path), busy_ms=0, writes=True)
+    migrate(old, to=16)
+    for name, (_, state) in STATES_OF_OLDER.items():
+        old.execute(
+            "INSERT INTO conversations (conversation_id, agent, options, created_at, updated_at,"
+            " head, unsettled, state_json) VALUES (?, 'demo', '{}', '', '', 0, 0, ?)",
+            (name, state),
+        )
+    old.close()
+
+    async def look() -> None:
+        async with SqliteStore.open(path) as store:
+            found = {
+                row.conversation_id: group
+                for group in get_args(Activity)
+                for row in await store.conversations(activity=group)
+            }
+            assert found == {name: group for name, (group, _) in STATES_OF_OLDER.items()}
+            assert len(await store.conversations()) == len(STATES_OF_OLDER)
 
     asyncio.run(look())
 

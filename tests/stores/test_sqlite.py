@@ -6,7 +6,7 @@ import asyncio
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import apsw
 import pytest
@@ -27,12 +27,21 @@ from turnwire.core.message import (
     meta_of,
 )
 from turnwire.core.status import QueueItem
-from turnwire.ports import Commit, Damaged, Fenced, NewConversation, StorageUnavailable, Store
+from turnwire.ports import (
+    Activity,
+    Commit,
+    Damaged,
+    Fenced,
+    NewConversation,
+    StorageUnavailable,
+    Store,
+)
+from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.stores.sqlite.connection import connect
 from turnwire.stores.sqlite.nodes import ABANDONED, OVERDUE
-from turnwire.stores.sqlite.rows import find_inbox_item
+from turnwire.stores.sqlite.rows import find_conversations, find_inbox_item
 from turnwire.stores.sqlite.schema import migrate
 from turnwire.testing import StoreBroken, check_store
 from turnwire.testing.store_samples import TRACE, a_message, at, begin
@@ -411,6 +420,31 @@ def test_an_item_of_the_inbox_is_looked_up_and_not_looked_for(tmp_path: Path) ->
     db.close()
     assert plan[0].startswith("SEARCH i USING INDEX inbox_items_by_id")
     assert all(step.startswith("SEARCH") for step in plan), plan
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("activity", [None, "waiting_input"])
+@pytest.mark.parametrize("others", [None, "a"])
+def test_a_list_of_one_group_reads_no_other_conversations(
+    tmp_path: Path, others: str | None, activity: Activity | None, pinned: bool
+) -> None:
+    db = apsw.Connection(str(tmp_path / "log.db"))
+    migrate(db)
+    asked: list[str] = []
+    db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+    find_conversations(db, Wanted(others, False, pinned, others, others, activity, 50, 50))
+    db.trace_v2(0, None)
+    values = (False, others, others, others, activity, 50, 50)
+    plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {asked[0]}", values)]
+    db.close()
+    found = [line for line in plan if line.startswith(("SCAN c", "SEARCH c"))]
+    index = "conversations_pinned (archived=?)"
+    if not pinned:
+        index = "conversations_by_activity (archived=? AND activity=?)"
+    groups = 1 if pinned or activity else len(get_args(Activity))
+    assert found == [f"SEARCH c USING INDEX {index}"] * groups, plan
+    sorts = [line for line in plan if "ORDER BY" in line]
+    assert sorts == ["USE TEMP B-TREE FOR group_concat(ORDER BY)"], "only of the rows of the page"
 
 
 def test_a_search_reads_no_more_than_a_bounded_amount_for_its_snippets(tmp_path: Path) -> None:

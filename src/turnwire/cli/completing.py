@@ -1,4 +1,4 @@
-"""Values that a shell completes: ids of conversations, and agents."""
+"""Values that a shell completes: files, directories, agents, and ids of conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:
     from turnwire.ports import ConversationRow
 
-__all__ = ["complete_agent", "complete_id"]
+__all__ = ["complete_agent", "complete_directory", "complete_file", "complete_id"]
 
 _MOST = 200  # ids that are offered, the newest
 
@@ -56,3 +56,17 @@ def complete_agent(
     from turnwire.agents import registry
 
     return [CompletionItem(name) for name in registry.names() if name.startswith(incomplete)]
+
+
+def complete_file(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Lets the shell complete the name of a file."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_directory(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Lets the shell complete the name of a directory."""
+    return [CompletionItem(incomplete, type="dir")]

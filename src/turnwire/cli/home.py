@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from turnwire.cli.completing import complete_directory
 from turnwire.data_dir import cannot_use, cause_of, check_data_dir, make_data_dir
 from turnwire.errors import TurnwireError
 
@@ -190,6 +191,7 @@ _data_dir: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     type=click.Path(path_type=Path, readable=False),  # checked when the database is opened
     callback=_home,
     metavar="DIR",
+    shell_complete=complete_directory,
     help=f"The data directory; also {_VARIABLE}.  [default: turnwire in this user's data directory]",
 )
 

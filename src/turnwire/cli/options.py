@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from turnwire.cli.completing import complete_file
+
 __all__ = [
     "dialect_option",
     "file_argument",
@@ -20,8 +22,10 @@ __all__ = [
 ]
 
 # Not click.Path: the command opens the file itself and explains errors better.
-file_argument = click.argument("file")
-files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+file_argument = click.argument("file", shell_complete=complete_file)
+files_argument = click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, shell_complete=complete_file
+)
 
 
 def typed(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

@@ -93,7 +93,7 @@ class Store(Protocol):
 
         `pinned` limits them to pinned ones, `label` to those with this label, `agent` to one agent.
         `activity` limits them to those whose stored state is in this group. A conversation that
-        cannot be read has its `damage` set.
+        cannot be read has its `damage` set, and stays in the group of its last state.
         """
 
     async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:

@@ -9,11 +9,12 @@ from turnwire.core.conversation.effects import AddEntry, EndTurn
 from turnwire.core.conversation.state import Conversation, Turn
 from turnwire.core.status import OpenRequest, Rule, TurnEnd
 from turnwire.core.text import clean, json_text
-from turnwire.ports import Commit, Conflict, Receipt
+from turnwire.ports import Activity, Commit, Conflict, Receipt
 from turnwire.stores.entry_row import message_type, metadata_json
 
 __all__ = [
     "Row",
+    "activity_of",
     "audit_row",
     "check_numbers",
     "end_columns",
@@ -137,6 +138,15 @@ def is_unsettled(state: Conversation) -> bool:
     going_on = state.turn or state.tools or state.background
     waits = state.queue or state.requests or state.replies or state.next_agent
     return bool(going_on or waits)
+
+
+def activity_of(state: Conversation) -> Activity:
+    """Returns the group of a conversation in lists."""
+    if state.state == "streaming":
+        return "working"
+    if state.state == "active":
+        return "working" if state.turn or state.background else "idle"
+    return state.state
 
 
 def trace_of(commit: Commit) -> str | None:

@@ -43,7 +43,8 @@ def _shape(columns: str, order: str) -> TableShape:
 # A claim of the original is void in the copy: the fences of the copy are higher.
 CONVERSATION = _shape(
     "conversation_id agent user title cwd native_session_id options archived pinned labels"
-    " parent_id forked_at native_from owns_session node created_at updated_at head fence unsettled state_json",
+    " parent_id forked_at native_from owns_session node created_at updated_at head fence unsettled"
+    " activity state_json",
     "conversation_id",
 )
 # Everything else that belongs to a conversation.

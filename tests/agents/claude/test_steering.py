@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.claude.helpers.killable_server import until_abandoned
 from tests.agents.claude.helpers.real_claude import (
     RULES,
     Stage,
@@ -22,8 +16,14 @@ from tests.agents.claude.helpers.real_claude import (
     kill_claude,
     stage,
     stop,
-    until,
-    until_it_runs,
+)
+from tests.agents.helpers.steering import (
+    begin_command,
+    begin_text,
+    let_go,
+    outlive_server,
+    steer,
+    words,
 )
 from turnwire.agents.claude.sessions.history import has_message
 from turnwire.agents.claude.turn.steering import Steering
@@ -31,65 +31,13 @@ from turnwire.core import events as ev
 from turnwire.core.content import TextContent
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
-from turnwire.core.view import TextView
-from turnwire.crash_points import CrashPoint, on_reach
 from turnwire.dialects.claude import messages
 from turnwire.dialects.v2 import frames as f
-from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, Text
 
 WHOSE = ("claude", "session", None, None)
-ROOT = Path(__file__).parents[3]
 WAITS = Say([bash("cat wait")])
 CUT = Say([Text("Once upon a time", cuts=3, hold="cut")])
-
-
-@contextmanager
-def noticing() -> Iterator[list[CrashPoint]]:
-    """The points that this process reaches, of which one says that Claude has a message."""
-    reached: list[CrashPoint] = []
-    on_reach(reached.append)
-    try:
-        yield reached
-    finally:
-        on_reach(None)
-
-
-async def steer(it: Stage, text: str) -> None:
-    """Sends a message into the running turn, and waits until Claude has it or has refused it."""
-    with noticing() as reached:
-        await it.talk.send(text, steer=True)
-        await until(lambda: CrashPoint.STEERED in reached)
-
-
-async def begin_command(it: Stage) -> None:
-    """Begins a turn with a command that runs until `let_go`."""
-    os.mkfifo(it.work / "wait")
-    await it.talk.send("go")
-    await it.seen.until(f.AssistantToolCall)
-    await until_it_runs("cat")
-
-
-async def let_go(it: Stage) -> None:
-    await asyncio.to_thread(lambda: (it.work / "wait").open("w").close())
-
-
-async def begin_text(it: Stage) -> None:
-    """Begins a turn with a text that is held in its middle."""
-    await it.talk.send("go")
-    await it.seen.until(
-        f.AssistantChunk, lambda frame: frame.payload.partial and bool(frame.payload.text)
-    )
-
-
-def words(it: Stage) -> list[tuple[str, int | None, bool]]:
-    """Returns the messages of people in the log, their turns, and whether they went into one."""
-    return [
-        (block.text, message.turn_id, message.steered)
-        for message in it.seen.view().messages
-        for block in message.blocks
-        if message.role == "user" and isinstance(block, TextView)
-    ]
 
 
 def count(request: Any, said: str) -> int:
@@ -219,22 +167,7 @@ async def test_a_message_that_only_claude_knows_when_the_server_dies_is_not_sent
     async with ModelApi(WAITS, never, "Now.") as api:
         it = Stage(tmp_path, api, RULES)
         it.all_is_heard = False
-        os.mkfifo(it.work / "wait")
-        module = "tests.agents.claude.helpers.steering_server"
-        server = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, str(tmp_path), api.url),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert server.stdout is not None
-        async with asyncio.timeout(180):
-            assert await server.stdout.readline() == b"steered\n"
-            await let_go(it)
-            assert await server.wait() == -9
-        store = await SqliteStore.open(tmp_path / "turnwire.db")
-        await until_abandoned(store)
-        await store.close()
-        await it.start_again()
+        await outlive_server(it, "tests.agents.claude.helpers.steering_server", tmp_path)
         await it.talk.wake()
         end = await it.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
         assert not end.payload.is_error

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.claude.helpers.killable_server import until_abandoned
-from tests.agents.claude.helpers.real_claude import RULES, stop, until, until_it_runs
+from tests.agents.claude.helpers.real_claude import RULES, stop, until_it_runs
 from tests.agents.codex.helpers.real_codex import (
     IS_INSTALLED,
     CodexStage,
@@ -21,33 +15,18 @@ from tests.agents.codex.helpers.real_codex import (
     run,
     stage,
 )
-from turnwire.core.view import TextView
-from turnwire.crash_points import CrashPoint, on_reach
+from tests.agents.helpers.steering import (
+    begin_command,
+    begin_text,
+    let_go,
+    outlive_server,
+    steer,
+    words,
+)
 from turnwire.dialects.v2 import frames as f
-from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, Text
 
-ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the extra codex is not installed")
-
-
-@contextmanager
-def noticing() -> Iterator[list[CrashPoint]]:
-    """The points that this process reaches, of which one says that Codex has a message."""
-    reached: list[CrashPoint] = []
-    on_reach(reached.append)
-    try:
-        yield reached
-    finally:
-        on_reach(None)
-
-
-async def steer(it: CodexStage, text: str) -> None:
-    """Sends a message into the running turn, and waits until Codex has it."""
-    with noticing() as reached:
-        ack = (await it.talk.send(text, steer=True)).ack
-        assert (ack.turn_id, ack.queue_id is not None) == (1, True)
-        await until(lambda: CrashPoint.STEERED in reached)
 
 
 def said(request: Any) -> list[str]:
@@ -57,23 +36,11 @@ def said(request: Any) -> list[str]:
     return [text for text in texts if not text.startswith("<")]
 
 
-def words(it: CodexStage) -> list[tuple[str, int | None, bool]]:
-    """Returns the messages of people in the log, their turns, and whether they went into one."""
-    return [
-        (block.text, message.turn_id, message.steered)
-        for message in it.seen.view().messages
-        for block in message.blocks
-        if message.role == "user" and isinstance(block, TextView)
-    ]
-
-
 async def test_a_message_goes_into_the_running_turn_after_its_command(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([run("cat wait")]), "Done.") as it:
-        os.mkfifo(it.work / "wait")
-        await it.talk.send("go")
-        await it.seen.until(f.AssistantToolCall)
+        await begin_command(it)
         await steer(it, "and in blue")
-        await asyncio.to_thread(lambda: (it.work / "wait").open("w").close())
+        await let_go(it)
         await it.ends()
         assert words(it) == [("go", 1, False), ("and in blue", 1, True)]
         assert said(it.api.requests[-1]) == ["go", "and in blue"]
@@ -86,10 +53,7 @@ async def test_a_message_into_a_text_cuts_it_and_is_answered_in_the_same_turn(
 ) -> None:
     cut = Say([Text("Once upon a time", cuts=3, hold="cut")])
     async with stage(tmp_path, cut, "In blue, then.") as it:
-        await it.talk.send("go")
-        await it.seen.until(
-            f.AssistantChunk, lambda frame: frame.payload.partial and bool(frame.payload.text)
-        )
+        await begin_text(it)
         await steer(it, "no: in blue")
         await it.ends()
         it.api.release("cut")
@@ -132,22 +96,7 @@ async def test_a_message_that_only_codex_knows_when_the_server_dies_is_not_sent_
 ) -> None:
     async with ModelApi(Say([run("cat wait")]), "Never seen.", "Now.", aside=None) as api:
         it = CodexStage(tmp_path, api, RULES)
-        os.mkfifo(it.work / "wait")
-        module = "tests.agents.codex.helpers.steering_server"
-        server = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, str(tmp_path), api.url),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert server.stdout is not None
-        async with asyncio.timeout(180):
-            assert await server.stdout.readline() == b"steered\n"
-            await asyncio.to_thread(lambda: (it.work / "wait").open("w").close())
-            assert await server.wait() == -9  # when Codex reported that it took the message
-        store = await SqliteStore.open(tmp_path / "turnwire.db")
-        await until_abandoned(store)
-        await store.close()
-        await it.start_again()
+        await outlive_server(it, "tests.agents.codex.helpers.steering_server", tmp_path)
         end = await it.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
         assert not end.payload.is_error
         assert words(it) == [("go", 1, False), ("in blue", 2, False)]

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -39,13 +39,19 @@ class Terminal:
     """Use it as `with`: at the end nothing of the command is left."""
 
     def __init__(
-        self, *args: str | Path, home: Path, columns: int = 80, rows: int = 24, **env: str
+        self,
+        *args: str | Path,
+        home: Path,
+        program: Sequence[str] = TURNWIRE,
+        columns: int = 80,
+        rows: int = 24,
+        **env: str,
     ) -> None:
         self.screen = Screen(columns, rows)
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [*TURNWIRE, *map(str, args)],
+            [*program, *map(str, args)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -86,9 +92,14 @@ class Terminal:
             pass
         return self.process.wait(_PATIENCE)
 
+    @property
+    def drawn(self) -> str:
+        """Everything that was ever drawn, without colours and moves of the cursor."""
+        return _ESCAPES.sub("", "".join(self._drawn))
+
     def drew(self, text: str) -> bool:
         """Returns whether this text was ever drawn, even if it was overwritten at once."""
-        return text in _ESCAPES.sub("", "".join(self._drawn))
+        return text in self.drawn
 
     def drew_colours(self) -> bool:
         """Returns whether any colour was drawn."""

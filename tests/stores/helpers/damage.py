@@ -236,7 +236,7 @@ DAMAGE: Damages = {
                 turn={"turn_id": 4, "trace_id": TRACE, "origin": "user", "phase": "running"},
             ),
         ],
-        {"turn_wrong", "unsettled_wrong", "stale_owner"},
+        {"turn_wrong", "unsettled_wrong", "activity_wrong", "stale_owner"},
     ),
     "saved text of a turn that is over": (
         [
@@ -248,6 +248,10 @@ DAMAGE: Damages = {
     "a conversation that no recovery would find": (
         ["UPDATE conversations SET unsettled = false WHERE conversation_id = 'asks'"],
         {"unsettled_wrong"},
+    ),
+    "a conversation in the list of another group": (
+        ["UPDATE conversations SET activity = 'idle' WHERE conversation_id = 'asks'"],
+        {"activity_wrong"},
     ),
     "a message that waits although it has run": (
         [

@@ -16,6 +16,7 @@ from turnwire.ports import Fenced, StorageUnavailable
 from turnwire.stores.address import Address
 from turnwire.stores.postgres import PostgresStore, fsck, migrate
 from turnwire.stores.postgres.fsck import check
+from turnwire.stores.postgres.schema import newest
 from turnwire.testing.store_samples import NOW, Writing, begin
 
 HELD = "A live process uses it: stop that process first."
@@ -39,7 +40,7 @@ def test_older_tables_are_found_and_migrated_by_a_repair(empty_database: str) ->
     )
     found = look(empty_database)
     assert kinds(found) == kinds(look(empty_database)) == {"schema_old"}
-    assert "has schema 0; this version of Turnwire has 5" in found.findings[0].what
+    assert f"has schema 0; this version of Turnwire has {newest().pre}" in found.findings[0].what
     assert not look(empty_database, repair=True).left
     assert not look(empty_database).findings
 

@@ -25,6 +25,7 @@ from turnwire.ports import (
     Store,
 )
 from turnwire.stores.address import Address
+from turnwire.stores.conversation_list import Wanted
 from turnwire.stores.copying import Copied, CopyFailed, copy_store
 from turnwire.stores.open_store import open_store
 from turnwire.stores.postgres import PostgresStore
@@ -32,6 +33,7 @@ from turnwire.stores.postgres.audit import MOST_ROWS
 from turnwire.stores.postgres.batch import statement_for
 from turnwire.stores.postgres.connection import READER, DatabaseConnection, connect
 from turnwire.stores.postgres.nodes import ABANDONED, OVERDUE
+from turnwire.stores.postgres.queries import find_conversations
 from turnwire.stores.postgres.tables import PostgresTables
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.tables import SqliteTables
@@ -105,6 +107,45 @@ async def test_an_index_finds_what_dead_nodes_have_left(
             assert "Seq Scan on requests" not in plan
     finally:
         await connection.close()
+
+
+class Plans:
+    """Notes the plans of the queries that run on a connection, with the rows that they read."""
+
+    def __init__(self, connection: DatabaseConnection) -> None:
+        self._connection = connection
+        self.noted: list[str] = []
+
+    async def fetch(self, sql: str, *values: Any) -> list[Any]:
+        rows = await self._connection.fetch(f"EXPLAIN (ANALYZE) {sql}", *values)
+        self.noted.append("\n".join(row[0] for row in rows))
+        return []
+
+
+async def test_a_list_of_one_group_reads_no_other_conversations(
+    postgres: str, postgres_server: Server
+) -> None:
+    for statement in (
+        'INSERT INTO conversations (conversation_id, agent, "user", options, created_at,'
+        " updated_at, head, unsettled, activity, state_json)"
+        " SELECT 'c' || n, 'demo', 'user ' || n % 2, '{}', '', '2026-01-' || n % 28 + 1, 0, false,"
+        " CASE n % 5000 WHEN 0 THEN 'waiting_input' WHEN 1 THEN 'waiting_input' ELSE 'idle' END,"
+        " '{}' FROM generate_series(1, 20000) AS n",
+        "ANALYZE",
+    ):
+        await postgres_server.run_in(postgres, statement)
+    connection = await connect(Address(postgres), READER)
+    plans: Any = Plans(connection)
+    try:
+        for user in (None, "user 1"):
+            for group in ("waiting_input", "error"):
+                wanted = Wanted(user, False, False, None, None, group, 3, 1)
+                await find_conversations(plans, wanted, None)
+    finally:
+        await connection.close()
+    for plan in plans.noted:
+        assert "conversations_by_activity" in plan or "conversations_of_user_by_activity" in plan
+        assert "Rows Removed by Filter" not in plan, plan
 
 
 # --- one statement for many commits ---------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from tests.stores.helpers.older_states import STATES_OF_OLDER
 from tests.stores.postgres.server import Server
-from turnwire.ports import NodeRow, StorageUnavailable
+from turnwire.ports import Activity, NodeRow, StorageUnavailable
 from turnwire.stores.address import Address
 from turnwire.stores.postgres import PostgresStore, migrate
 from turnwire.stores.postgres.connection import connect
@@ -67,13 +69,14 @@ async def test_a_newer_schema_is_used_until_its_post_set_is_applied(
     more = sets(
         tmp_path,
         pre_9999="ALTER TABLE conversations ADD COLUMN added text",
-        post_0001="ALTER TABLE conversations DROP COLUMN added",
+        post_9999="ALTER TABLE conversations DROP COLUMN added",
     )
-    assert newest(more) == Schema(9999, 1)
+    assert newest(more) == Schema(9999, 9999)
     assert await migrate(Address(postgres), folder=more) == ["pre/9999"]
     async with PostgresStore.open(postgres) as store:
         await store.check_writable()
-    assert await migrate(Address(postgres), "post", folder=more) == ["post/0001"]
+    own = [f"post/{number:04}" for number, _ in migrations("post")]
+    assert await migrate(Address(postgres), "post", folder=more) == [*own, "post/9999"]
     with pytest.raises(StorageUnavailable, match="changed by a newer Turnwire"):
         await PostgresStore.open(postgres, patience=0)
 
@@ -81,13 +84,13 @@ async def test_a_newer_schema_is_used_until_its_post_set_is_applied(
 async def test_nothing_is_removed_while_a_server_runs_that_needs_it(
     postgres: str, tmp_path: Path
 ) -> None:
-    more = sets(tmp_path, post_0001="SELECT 1")
+    more = sets(tmp_path, post_9999="SELECT 1")
     async with PostgresStore.open(postgres) as store:
         await store.join(NodeRow("owner", "one", "inbox"), now=0, lease=3_600_000)
         with pytest.raises(StorageUnavailable, match=r"still use the database: one\. Stop"):
             await migrate(Address(postgres), "post", folder=more)
         await store.leave("owner")
-    assert await migrate(Address(postgres), "post", folder=more) == ["post/0001"]
+    assert (await migrate(Address(postgres), "post", folder=more))[-1] == "post/9999"
 
 
 async def test_a_migration_that_fails_changes_nothing(postgres: str, tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ async def test_a_migration_that_fails_changes_nothing(postgres: str, tmp_path: P
         await migrate(Address(postgres), folder=broken)
     connection = await connect(Address(postgres), {})
     try:
-        assert await read_schema(connection) == newest(FOLDER)
+        assert await read_schema(connection) == Schema(newest(FOLDER).pre)
         assert await connection.fetchval("SELECT to_regclass('half')") is None
     finally:
         await connection.close()
@@ -115,6 +118,43 @@ async def test_a_migration_does_not_wait_for_a_table_that_is_in_use(
                 await migrate(Address(postgres), folder=more)
     finally:
         await connection.close()
+
+
+async def test_older_conversations_are_in_lists_of_one_group(
+    empty_database: str, postgres_server: Server, tmp_path: Path
+) -> None:
+    """Also those that an older server changes while newer ones run."""
+    older = sets(tmp_path)
+    for which in ("pre", "post"):
+        for number, _ in migrations(which):
+            if (which, number) not in [("pre", each) for each in range(1, 6)]:
+                (older / which / f"{number:04}_own.sql").unlink()
+    await migrate(Address(empty_database), folder=older)
+    add = (
+        "INSERT INTO conversations (conversation_id, agent, options, created_at, updated_at, head,"
+        " unsettled, state_json) VALUES ('{}', 'demo', '{{}}', '', '', 0, false, '{}')"
+    )
+
+    async def write(before: str) -> None:
+        for name, (_, state) in STATES_OF_OLDER.items():
+            await postgres_server.run_in(empty_database, add.format(f"{before}-{name}", state))
+
+    async def listed() -> dict[str, Activity]:
+        async with PostgresStore.open(empty_database) as store:
+            return {
+                row.conversation_id: group
+                for group in get_args(Activity)
+                for row in await store.conversations(activity=group)
+            }
+
+    await write("before")
+    await migrate(Address(empty_database))
+    found = {f"before-{name}": group for name, (group, _) in STATES_OF_OLDER.items()}
+    assert await listed() == found
+    await write("meanwhile")
+    await migrate(Address(empty_database), "post")
+    found |= {f"meanwhile-{name}": group for name, (group, _) in STATES_OF_OLDER.items()}
+    assert await listed() == found
 
 
 async def test_a_database_of_another_program_is_left_alone(

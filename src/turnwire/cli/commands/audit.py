@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.completing import complete_id
 from turnwire.cli.conversations import find
 from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
 from turnwire.cli.terminal.words import plain
@@ -22,6 +23,7 @@ _PAGE = 500
 @click.option(
     "--conversation",
     metavar="ID",
+    shell_complete=complete_id,
     help="Only this conversation; the first characters of its id are enough.",
 )
 @click.option(

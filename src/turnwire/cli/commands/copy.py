@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwire.cli.completing import complete_file
 from turnwire.cli.home import run_async
 from turnwire.errors import TurnwireError
 
@@ -19,8 +20,22 @@ _FILE = "turnwire.db"
 
 
 @click.command("copy")
-@click.option("--from", "source", required=True, metavar="STORE", help="The store that is copied.")
-@click.option("--to", "target", required=True, metavar="STORE", help="A new, empty store.")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="STORE",
+    shell_complete=complete_file,
+    help="The store that is copied.",
+)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="STORE",
+    shell_complete=complete_file,
+    help="A new, empty store.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
 def command(*, source: str, target: str, as_json: bool) -> None:
     """Copy all conversations into another store.

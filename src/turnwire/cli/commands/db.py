@@ -27,7 +27,7 @@ def command() -> None:
 @click.option(
     "--post",
     is_flag=True,
-    help="Remove what only older servers need. Run it when the last of them has stopped.",
+    help="Remove what only older servers need, and fill in what they did not write. Run it when the last of them has stopped.",
 )
 @data_dir_option
 def migrate(*, home: Home, post: bool) -> None:

@@ -14,6 +14,7 @@ import click
 
 from turnwire import __version__
 from turnwire.cli.commands.serve import cannot_listen, settings_of
+from turnwire.cli.completing import complete_directory
 from turnwire.cli.home import STORE_HELP, Home, run_async
 from turnwire.cli.terminal.words import counted
 
@@ -63,7 +64,9 @@ class _Report:
 
 
 @click.command("doctor")
-@click.option("--data-dir", metavar="DIR", help="The data directory.")
+@click.option(
+    "--data-dir", metavar="DIR", shell_complete=complete_directory, help="The data directory."
+)
 @click.option("--store", metavar="URL", help=STORE_HELP)
 @click.pass_context
 def command(ctx: click.Context, *, data_dir: str | None, store: str | None) -> None:

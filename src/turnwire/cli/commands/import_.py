@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.completing import complete_directory, complete_file
 from turnwire.cli.conversations import new_id
 from turnwire.cli.home import Home, data_dir_option, directory, run_async
 from turnwire.cli.terminal.words import counted, plain, readable, some
@@ -37,17 +38,19 @@ _SHOWN = 20  # names of settings that were reset
     "--project",
     type=click.Path(path_type=Path),
     metavar="DIR",
+    shell_complete=complete_directory,
     help="With claude or codex: only sessions of this directory.",
 )
 @click.option(
     "--cwd",
     metavar="DIR",
+    shell_complete=complete_directory,
     help="With a FILE: the agent's working directory.  [default: that of a new conversation]",
 )
 @click.option("--leaf", metavar="UUID", help="With claude: the branch that ends with this message.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
 @data_dir_option
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_file)
 def command(
     *,
     home: Home,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from turnwire.cli.completing import complete_directory
 from turnwire.cli.terminal.words import plain
 from turnwire.errors import TurnwireError
 
@@ -46,6 +47,7 @@ _TAKEN = {"app", "check", "page", "turnwire", "fastapi", "uvicorn"}  # modules t
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
+    shell_complete=complete_directory,
     help="The directory to write into.  [default: NAME in this directory]",
 )
 @click.argument("kind", type=click.Choice([*_FILES]), metavar="agent|app")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwire.cli.completing import complete_agent, complete_id
+from turnwire.cli.completing import complete_agent, complete_directory, complete_id
 from turnwire.cli.conversations import find, new_id, take_over
 from turnwire.cli.home import Home, data_dir_option, directory, run_async
 from turnwire.cli.options import named_agent, typed
@@ -41,7 +41,10 @@ _VARIABLE = "TURNWIRE_AGENT"
     help="Continue this conversation; the first characters of its id are enough.",
 )
 @click.option(
-    "--cwd", metavar="DIR", help="The agent's working directory.  [default: this directory]"
+    "--cwd",
+    metavar="DIR",
+    shell_complete=complete_directory,
+    help="The agent's working directory.  [default: this directory]",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print every frame of protocol v2 as a JSON line."

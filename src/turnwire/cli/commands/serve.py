@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwire.cli.browser import has_browser, open_link
-from turnwire.cli.completing import complete_agent
+from turnwire.cli.completing import complete_agent, complete_directory
 from turnwire.cli.home import STORE_HELP, Home
 from turnwire.cli.options import named_agent
 from turnwire.errors import TurnwireError
@@ -34,7 +34,9 @@ _LAST_START = "the last start"  # the source of a port that the data directory r
 @click.option(
     "--public-url", metavar="URL", help="The address that people open, if you use a proxy."
 )
-@click.option("--data-dir", metavar="DIR", help="The data directory.")
+@click.option(
+    "--data-dir", metavar="DIR", shell_complete=complete_directory, help="The data directory."
+)
 @click.option("--store", metavar="URL", help=STORE_HELP)
 @click.option(
     "--bus",

@@ -80,6 +80,7 @@ class Case(Struct):
     owner: str | None
     lease_until: int
     unsettled: bool
+    activity: str
     updated_at: str
     title: str | None
     state: Conversation | None  # None if unreadable

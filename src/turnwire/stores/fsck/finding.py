@@ -111,6 +111,10 @@ KINDS: dict[str, Kind] = {
         "The mark that tells an engine to recover a conversation at startup is wrong.",
         "The mark is corrected.",
     ),
+    "activity_wrong": Kind(
+        "Lists have a conversation in a wrong group.",
+        "The group is corrected from the state of the conversation.",
+    ),
     "partials_left": Kind(
         "Text of unfinished blocks is saved, but its turn does not run.",
         "The text is kept in `set_aside`. If the turn runs, the text goes into the log at its end.",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from turnwire.core.conversation import step
 from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import STATE_LEVEL, Conversation, needs_recovery
-from turnwire.stores.commit_rows import is_unsettled
+from turnwire.stores.commit_rows import activity_of, is_unsettled
 from turnwire.stores.fsck.case import Case
 from turnwire.stores.fsck.mending import Mending
 
@@ -38,7 +38,7 @@ def is_cut_off(state: Conversation, now: int) -> bool:
 
 
 def mend_owner(m: Mending, now: int, held: bool) -> None:
-    """Reports an owner that has died, work without an owner, and a wrong `unsettled` mark."""
+    """Reports an owner that has died, work without an owner, and marks that do not match the state."""
     if not held:
         if m.case.owner is not None:
             m.say(
@@ -47,6 +47,10 @@ def mend_owner(m: Mending, now: int, held: bool) -> None:
             )
         elif is_cut_off(m.state, now):
             m.say("stale_owner", "The state has running work, but the conversation has no owner.")
-    if m.case.state is not None and m.case.unsettled is not is_unsettled(m.case.state):
+    if m.case.state is None:
+        return
+    if m.case.unsettled is not is_unsettled(m.case.state):
         marked = "settled" if not m.case.unsettled else "unsettled"
         m.say("unsettled_wrong", f"The conversation is marked as {marked}, but it is not.")
+    if m.case.activity != (activity := activity_of(m.case.state)):
+        m.say("activity_wrong", f"Lists have it as {m.case.activity}, but it is {activity}.")

@@ -31,7 +31,8 @@ _LEASE = """
 CASE WHEN n.lease_until > c.lease_until THEN n.lease_until ELSE c.lease_until END
 """
 _CONVERSATION = f"""
-SELECT head, c.owner, {_LEASE}, unsettled, updated_at, title, state_json, parent_id, forked_at
+SELECT head, c.owner, {_LEASE}, unsettled, activity, updated_at, title, state_json, parent_id,
+    forked_at
 FROM conversations AS c LEFT JOIN nodes AS n ON n.owner = c.owner
 WHERE conversation_id = $1
 """
@@ -73,9 +74,9 @@ async def read_case(db: Database, name: str) -> Case | None:
     found = await db.rows(_CONVERSATION, name)
     if not found:
         return None
-    [(head, owner, lease_until, unsettled, updated_at, title, state_json, parent, forked_at)] = (
-        found
-    )
+    [row] = found
+    head, owner, lease_until, unsettled, activity, updated_at, title, state_json, *of = row
+    parent, forked_at = of
     state = _read(Conversation, state_json)
     if state is not None and state.conversation_id != name:
         state = None
@@ -87,6 +88,7 @@ async def read_case(db: Database, name: str) -> Case | None:
         owner=owner,
         lease_until=lease_until,
         unsettled=bool(unsettled),
+        activity=activity,
         updated_at=updated_at,
         title=title,
         state=state,

@@ -13,6 +13,7 @@ from turnwire.core.text import json_text
 from turnwire.ports import Commit
 from turnwire.stores.commit_rows import (
     Row,
+    activity_of,
     audit_row,
     end_columns,
     is_unsettled,
@@ -42,8 +43,8 @@ _ADD_BLOB_USE = """
 INSERT INTO blob_uses (conversation_id, blob_id) VALUES ($1, $2) ON CONFLICT DO NOTHING
 """
 _SET_STATE = """
-UPDATE conversations SET head = $2, state_json = $3, unsettled = $4, fence = fence + 1,
-    owner = NULL, lease_until = 0
+UPDATE conversations SET head = $2, state_json = $3, unsettled = $4, activity = $5,
+    fence = fence + 1, owner = NULL, lease_until = 0
 WHERE conversation_id = $1
 """
 _IS_NO_FORK = """
@@ -114,7 +115,7 @@ async def write_mended(db: Database, m: Mending, now: int) -> None:
     await db.run(_SET_ASIDE, [(name, place, m.now, content) for place, content in m.aside])
     await db.run(_ADD_BLOB_USE, [(name, blob_id) for blob_id in sorted(m.blob_uses)])
     m.remember(head=len(m.entries))
-    state = (len(m.entries), json_text(m.state), is_unsettled(m.state))
+    state = (len(m.entries), json_text(m.state), is_unsettled(m.state), activity_of(m.state))
     await db.run(_SET_STATE, [(name, *state)])
     if m.case.is_other_fork:
         await db.run(_IS_NO_FORK, [(name,)])

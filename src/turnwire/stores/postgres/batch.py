@@ -25,7 +25,8 @@ __all__ = ["arguments_of", "statement_for", "tables_of"]
 
 _MOVE = (
     *("conversation_id text", "fence bigint", "owner text", "before bigint", "head bigint"),
-    *("state_json text", "at text", "unsettled boolean", "native_session_id text", "title text"),
+    *("state_json text", "at text", "unsettled boolean", "activity text"),
+    *("native_session_id text", "title text"),
     *("agent text", "owns_session boolean"),
     *("version bigint", "more bigint"),
 )
@@ -222,7 +223,7 @@ _STATEMENT = """
 WITH {asked}{refused}moved AS (
     UPDATE conversations c SET
         head = a.head, state_json = a.state_json, updated_at = coalesce(a.at, c.updated_at),
-        unsettled = a.unsettled, title = a.title, version = c.version + 1,
+        unsettled = a.unsettled, activity = a.activity, title = a.title, version = c.version + 1,
         agent = coalesce(a.agent, c.agent),
         native_session_id = CASE WHEN a.agent IS NULL
             THEN coalesce(a.native_session_id, c.native_session_id) ELSE a.native_session_id END,

@@ -9,7 +9,14 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
-from turnwire.stores.commit_rows import Row, audit_row, is_unsettled, item_row, request_row
+from turnwire.stores.commit_rows import (
+    Row,
+    activity_of,
+    audit_row,
+    is_unsettled,
+    item_row,
+    request_row,
+)
 from turnwire.stores.conversation_list import labels_json
 from turnwire.stores.new_conversation import first_state
 from turnwire.stores.postgres.audit import NUMBER
@@ -43,8 +50,8 @@ ON CONFLICT ("user", part) DO UPDATE SET bytes = s.bytes + excluded.bytes,
 _ADD_CONVERSATION = """
 INSERT INTO conversations (conversation_id, agent, "user", title, cwd, options, parent_id,
     forked_at, native_session_id, native_from, native_from_session, created_at, updated_at, head,
-    unsettled, state_json, node)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)
+    unsettled, activity, state_json, node)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17)
 ON CONFLICT DO NOTHING RETURNING true
 """
 _OPEN_REQUEST = """
@@ -106,6 +113,7 @@ async def add_row(db: DatabaseConnection, new: NewConversation, state: Conversat
         new.created_at,
         state.head,
         is_unsettled(state),
+        activity_of(state),
         state_json,
         stored_text(new.node),
     )

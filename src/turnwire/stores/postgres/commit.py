@@ -23,6 +23,7 @@ from turnwire.ports import Claim, Commit, Conflict
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.commit_rows import (
     Row,
+    activity_of,
     audit_row,
     check_numbers,
     entry_row,
@@ -111,6 +112,7 @@ class CommitRows:
             self.state_json,
             commit.at if commit.is_news else None,
             is_unsettled(state),
+            activity_of(state),
             stored_text(agent.session if agent else commit.native_session_id),
             stored_text(state.title),
             stored_text(agent.agent) if agent else None,

@@ -101,16 +101,6 @@ async def find_versions(
     return versions, found[0][-1] if found else None
 
 
-# As `Activity` says.
-_ACTIVITY = (
-    "CASE coalesce(state_json::json ->> 'state', 'active')"
-    " WHEN 'streaming' THEN 'working'"
-    " WHEN 'active' THEN CASE WHEN coalesce(state_json::json ->> 'turn',"
-    " state_json::json ->> 'background') IS NULL THEN 'idle' ELSE 'working' END"
-    " ELSE state_json::json ->> 'state' END"
-)
-
-
 async def find_conversations(
     db: DatabaseConnection, wanted: Wanted, clock: int | None
 ) -> list[Any]:
@@ -121,7 +111,7 @@ async def find_conversations(
         ('"user" = {}', stored_text(wanted.user)),
         ("labels::jsonb ? {}", label_text(wanted.label)),
         ("agent = {}", stored_text(wanted.agent)),
-        (f"{_ACTIVITY} = {{}}", wanted.activity),
+        ("activity = {}", wanted.activity),
     ):
         if value is not None:
             arguments.append(value)

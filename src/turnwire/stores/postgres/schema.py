@@ -1,8 +1,8 @@
 """Migrations of the tables: numbered SQL files in two sets, each applied once.
 
 `pre` files only add, so that servers of the last version keep working: they are applied before the
-first new server starts. `post` files remove what only old servers need: they are applied when the
-last old server has stopped.
+first new server starts. `post` files remove what only old servers need, and fill in what old servers
+did not write: they are applied when the last old server has stopped.
 """
 
 from __future__ import annotations

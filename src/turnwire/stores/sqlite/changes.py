@@ -11,7 +11,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
-from turnwire.stores.commit_rows import audit_row, is_unsettled
+from turnwire.stores.commit_rows import activity_of, audit_row, is_unsettled
 from turnwire.stores.conversation_list import labels_json
 from turnwire.stores.new_conversation import first_state
 from turnwire.stores.sqlite.commit import ADD_AUDIT, opened
@@ -62,8 +62,8 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options, parent_id,"
         " forked_at, native_session_id, native_from, node, created_at, updated_at, head,"
-        " unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        " unsettled, activity, state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
@@ -80,6 +80,7 @@ def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
             new.created_at,
             state.head,
             is_unsettled(state),
+            activity_of(state),
             json_text(state),
         ),
     )

@@ -26,6 +26,7 @@ from turnwire.ports import Claim, Commit, Conflict, Fenced
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.commit_rows import (
     Row,
+    activity_of,
     audit_row,
     check_numbers,
     entry_row,
@@ -63,7 +64,7 @@ _Other: TypeAlias = (
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = coalesce(?3, updated_at), unsettled = ?4,
-    native_session_id = coalesce(?5, native_session_id), title = ?6,
+    native_session_id = coalesce(?5, native_session_id), title = ?6, activity = ?11,
     owns_session = CASE WHEN ?5 IS NULL OR ?5 IS native_session_id THEN owns_session ELSE 1 END
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9 AND owner = ?10
 """
@@ -191,6 +192,7 @@ class CommitJob(Job[None]):
             self._claim.fence,
             before,
             clean(self._claim.owner),
+            activity_of(state),
         )
 
     def run(self, db: apsw.Cursor) -> None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, get_args
 
 import apsw
 
 from turnwire.core.text import clean, json_text
-from turnwire.ports import BlobRow, ConversationRow, Damaged, InboxItem, Receipt, RequestRow
+from turnwire.ports import (
+    Activity,
+    BlobRow,
+    ConversationRow,
+    Damaged,
+    InboxItem,
+    Receipt,
+    RequestRow,
+)
 from turnwire.stores.conversation_list import Wanted, label_text
 from turnwire.stores.query import Query
 from turnwire.stores.records import (
@@ -79,25 +88,31 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
 # Queries for many rows return them packed, for `Reader.read_rows`. A thread that fetches or decodes
 # rows one by one holds the interpreter lock, and the event loop waits for it.
 
-# As `Activity` says. A state that is no JSON is shown as an error: see `conversation_of`.
-_ACTIVITY = (
-    "CASE WHEN NOT json_valid(c.state_json) THEN 'error'"
-    " ELSE CASE coalesce(c.state_json ->> '$.state', 'active')"
-    " WHEN 'streaming' THEN 'working'"
-    " WHEN 'active' THEN CASE WHEN coalesce(c.state_json ->> '$.turn',"
-    " c.state_json ->> '$.background') IS NULL THEN 'idle' ELSE 'working' END"
-    " ELSE c.state_json ->> '$.state' END END"
-)
-_CONVERSATIONS = packed(
-    CONVERSATION,
-    f"SELECT {_COLUMNS}, c.rowid AS number FROM conversations AS c"
-    " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2) AND (NOT ?3 OR pinned)"
-    " AND (?4 IS NULL OR ?4 IN (SELECT value FROM json_each(c.labels)))"
-    " AND (?5 IS NULL OR agent = ?5)"
-    f" AND (?6 IS NULL OR ?6 = {_ACTIVITY})"
-    " ORDER BY updated_at DESC, c.rowid DESC LIMIT ?7 OFFSET ?8",
-    "updated_at DESC, number DESC",
-)
+# The filters of a list. A statement has only those that are used: with `?2 IS NULL OR ...` SQLite
+# would use no index.
+_FILTERS = {
+    "user": "user = ?2",
+    "label": "?3 IN (SELECT value FROM json_each(c.labels))",
+    "agent": "agent = ?4",
+    "activity": "activity = ?5",
+    "pinned": "pinned",
+}
+_GROUPS = [f"activity = '{name}'" for name in get_args(Activity)]
+
+
+@cache
+def _conversations(filters: tuple[str, ...]) -> str:
+    """Returns the statement of a list. Its index has the groups one after the other: all of them
+    are merged. Pinned conversations have an index of their own, and SQLite is told to use it.
+    """
+    is_split = "pinned" not in filters and "activity" not in filters
+    index = " INDEXED BY conversations_pinned" if "pinned" in filters else ""
+    where = " AND ".join(["archived = ?1", *(_FILTERS[name] for name in filters)])
+    rows = f"SELECT {_COLUMNS}, c.rowid AS number FROM conversations AS c{index} WHERE {where}"
+    if is_split:
+        rows = " UNION ALL ".join(f"{rows} AND {group}" for group in _GROUPS)
+    order = "updated_at DESC, number DESC"
+    return packed(CONVERSATION, f"{rows} ORDER BY {order} LIMIT ?6 OFFSET ?7", order)
 
 
 def find_versions(db: apsw.Connection, conversation_ids: Sequence[str]) -> dict[str, int]:
@@ -114,20 +129,16 @@ def find_versions(db: apsw.Connection, conversation_ids: Sequence[str]) -> dict[
 
 def find_conversations(db: apsw.Connection, wanted: Wanted) -> Packed:
     """Returns conversations, the one with the newest entry first; see `conversation_of`."""
-    return fetch_packed(
-        db,
-        _CONVERSATIONS,
-        (
-            wanted.archived,
-            clean(wanted.user),
-            wanted.pinned,
-            label_text(wanted.label),
-            clean(wanted.agent),
-            wanted.activity,
-            wanted.limit,
-            wanted.offset,
-        ),
-    )
+    given = {
+        "user": clean(wanted.user),
+        "label": label_text(wanted.label),
+        "agent": clean(wanted.agent),
+        "activity": wanted.activity,
+    }
+    filters = [name for name, value in given.items() if value is not None]
+    statement = _conversations((*filters, *(["pinned"] if wanted.pinned else [])))
+    values = (wanted.archived, *given.values(), wanted.limit, wanted.offset)
+    return fetch_packed(db, statement, values)
 
 
 def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:
