@@ -2,6 +2,7 @@
 import { type DragEvent, type ReactElement, useState } from "react";
 import { pasteFiles, type UsedAttachments, useAttachments } from "../headless/attachments.js";
 import { useComposer, useStop, useUnsavedDraft } from "../headless/composer.js";
+import type { PastedText } from "../headless/pasted_text.js";
 import { useConversation, useTurnwire } from "../hooks.js";
 import { useWords } from "./words.js";
 
@@ -9,13 +10,15 @@ export interface ComposerProps {
   id: string;
   placeholder?: string;
   className?: string;
+  /** What becomes of a long text that is pasted; by default a file. Ctrl+Shift+V always pastes text. */
+  longPaste?: "file" | "text";
 }
 
 /**
  * Sends messages to a conversation. Enter sends, Shift and Enter begins a new line. Takes files that
- * are chosen, pasted or dropped.
+ * are chosen, pasted or dropped, and makes a file of a long text.
  */
-export function Composer({ id, placeholder, className }: ComposerProps): ReactElement {
+export function Composer({ id, placeholder, className, longPaste = "file" }: ComposerProps): ReactElement {
   const words = useWords();
   const client = useTurnwire();
   const conversation = client.conversation(id);
@@ -23,10 +26,12 @@ export function Composer({ id, placeholder, className }: ComposerProps): ReactEl
   const { status } = view;
   const draft = useUnsavedDraft();
   const [problem, setProblem] = useState<string>();
+  const [pasted, setPasted] = useState<PastedText>();
   const files = useAttachments(client, id, {
     able: capabilities,
     onRefused: setProblem,
     onNotTaken: ({ name }) => setProblem(words.notTaken(name)),
+    onLongPaste: longPaste === "file" ? setPasted : undefined,
   });
   const { stop, isStopping } = useStop(conversation, status);
   const composer = useComposer({
@@ -35,7 +40,10 @@ export function Composer({ id, placeholder, className }: ComposerProps): ReactEl
     draft,
     attached: files.attached,
     send: (content, steer) => send(content, undefined, steer),
-    onSubmit: () => setProblem(undefined),
+    onSubmit: () => {
+      setProblem(undefined);
+      setPasted(undefined);
+    },
   });
   const label = placeholder ?? words.message;
   const take = (chosen: Iterable<File> | null) => {
@@ -53,6 +61,7 @@ export function Composer({ id, placeholder, className }: ComposerProps): ReactEl
       {...droppedInto(take)}
     >
       <Attached files={files} />
+      <Pasted pasted={pasted} files={files} done={() => setPasted(undefined)} />
       <textarea
         name="words"
         aria-label={label}
@@ -106,6 +115,37 @@ function Attached({ files: { uploads, texts } }: { files: UsedAttachments }): Re
         </li>
       ))}
     </ul>
+  );
+}
+
+interface PastedProps {
+  pasted: PastedText | undefined;
+  files: UsedAttachments;
+  done: () => void;
+}
+
+/** Says what became of a long text, and offers to paste it as text, until its file is removed. */
+function Pasted({ pasted, files: { uploads, texts }, done }: PastedProps): ReactElement {
+  const words = useWords();
+  const isThere = [...texts.all, ...uploads.all].some(({ name }) => name === pasted?.name);
+  const shown = pasted?.isAdded && !isThere ? undefined : pasted;
+  return (
+    <span role="status">
+      {shown && (
+        <>
+          {shown.isAdded ? words.longPaste(shown.name) : words.longPasteRefused(words.size(shown.size))}{" "}
+          <button
+            type="button"
+            onClick={() => {
+              done();
+              shown.pasteAsText();
+            }}
+          >
+            {words.pasteAsText}
+          </button>
+        </>
+      )}
+    </span>
   );
 }
 

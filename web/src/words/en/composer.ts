@@ -22,6 +22,10 @@ export const composer = {
   attachFiles: "Add files",
   fileNotTaken: (name: string) =>
     `${name} cannot be added: this agent does not take such files. A text of at most 100 kB always can.`,
+  longPaste: (name: string) => `The long text is now the file ${name}.`,
+  longPasteRefused: (size: string) =>
+    `The text that you pasted has ${size}. This agent takes texts of at most 100 kB as files.`,
+  pasteAsText: "Paste as text",
   file: "File",
   download: (name: string) => `Download ${name}`,
   removePicture: (name: string) => `Remove ${name}`,
