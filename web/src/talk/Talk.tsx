@@ -27,6 +27,7 @@ import { OPTIONS } from "./connectionOptions";
 import { createdAfter } from "./createdFiles";
 import { AgentPanel, Closed, Inspector, Rewind } from "./dialogs";
 import { Empty } from "./Empty";
+import { ContextGauge } from "./extras";
 import { FindableTimeline } from "./FindableTimeline";
 import { Header } from "./Header";
 import { Hints } from "./Hints";
@@ -246,7 +247,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
               setOption={(option, value) =>
                 void showingRefusal(talk.control({ control: "set_session_option", option, value }))
               }
-            />
+            >
+              <ContextGauge key={id} id={id} talk={talk} isOpen={over?.name === "agent"} open={showAgent} />
+            </TurnChoices>
           }
           history={history}
           send={(content, steer) => {

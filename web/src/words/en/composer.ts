@@ -12,6 +12,12 @@ export const composer = {
     loading: "Loading the agent's commands",
     found: (n: number) => (n === 1 ? "1 command" : `${n} commands`),
   },
+  contextGauge: {
+    label: (percent: number) => `The agent's context is ${percent}% full`,
+    about: (used: string, most: string | undefined) =>
+      most ? `${used} of ${most} tokens.` : `${used} tokens.`,
+    whenFull: "Most agents summarize the conversation when it is full.",
+  },
   stop: "Stop",
   stopping: "Stopping",
   alreadyEnded: "The turn had already ended",

@@ -13,6 +13,11 @@ export const composer: typeof english = {
     loading: "正在加载智能体的命令",
     found: (n) => `${n} 个命令`,
   },
+  contextGauge: {
+    label: (percent) => `智能体的上下文已占用 ${percent}%`,
+    about: (used, most) => (most ? `已用 ${used}，共 ${most} 个 token。` : `已用 ${used} 个 token。`),
+    whenFull: "上下文占满后，大多数智能体会自动总结对话。",
+  },
   stop: "停止",
   stopping: "正在停止",
   alreadyEnded: "这一轮已经结束",
