@@ -16,3 +16,4 @@ function extra<P extends object>(load: () => Promise<ComponentType<P>>) {
 const nothing = () => null;
 
 export const ContextGauge = extra(async () => (await import("../composer/ContextGauge")).ContextGauge);
+export const MessageRail = extra(async () => (await import("./MessageRail")).MessageRail);
