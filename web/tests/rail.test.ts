@@ -185,6 +185,7 @@ test("a failed turn, an open request and the hit of a search have marks of their
   await page.keyboard.press("Control+f");
   await page.getByRole("search", { name: "Find in this conversation" }).getByRole("textbox").fill("fail");
   await expect.poll(async () => (await kinds()).filter((each) => each === "hit").length).toBe(1);
+  await expect.poll(() => page.locator(".rail-marks .here").getAttribute("data-kind")).toBe("hit");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: /^Deny/ }).first().click();
 });

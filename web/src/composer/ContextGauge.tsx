@@ -64,8 +64,8 @@ function Gauge({ id, talk, isOpen, open }: Props) {
 
 /**
  * Returns what the agent has said last. Asks it once at the end of each turn that ends while the
- * page is open, as soon as the tab is visible: at any other time the agent may be closed, and a
- * question would start it.
+ * page is open, as soon as the tab is visible. Asks at no other time: the agent may be closed then,
+ * and a question would start it.
  */
 function useUse(id: string, turn: number | undefined, isConnected: boolean, isOpen: boolean) {
   const client = useTurnwire();

@@ -66,7 +66,7 @@ const NONE: readonly OpenRequest[] = [];
 export function MessageRail({ rows, list, section, hasOlder, loadOlder, requests = NONE, hit, jump }: Props) {
   const words = useWords();
   const items = useItems(rows, requests, hit);
-  const { place, choose } = usePlace(items, list, section);
+  const { place, choose } = usePlace(items, list, section, hit, jump);
   const [isDialog, setDialog] = useState(false);
   const [isLoading, setLoading] = useState(false);
   const isOn = useMemo(() => items.filter(({ row }) => row.kind === "said").length >= FEWEST, [items]);
@@ -125,14 +125,30 @@ function usePlace(
   items: RailItem[],
   list: RefObject<VListHandle | null>,
   section: RefObject<HTMLElement | null>,
+  hit: string | undefined,
+  jump: (index: number) => void,
 ) {
   const [place, setPlace] = useState(0);
   /** The item that was chosen: it counts until a person scrolls, also if it cannot come to the top. */
-  const chosen = useRef<string>(undefined);
+  const chosen = useRef<{ key: string; row?: number }>(undefined);
+  useEffect(() => {
+    if (hit !== undefined) chosen.current = { key: hit };
+  }, [hit]);
+  // Older messages that were loaded meanwhile have moved its row, also for a jump that is not done.
+  const again = useRef(jump);
+  again.current = jump;
+  useEffect(() => {
+    const { key, row } = chosen.current ?? {};
+    const now = row === undefined ? undefined : items.find((each) => each.key === key);
+    if (!now || now.index === row) return;
+    chosen.current = { key: now.key, row: now.index };
+    again.current(now.index);
+  }, [items]);
   useEffect(() => {
     const scroller = section.current?.querySelector(".scroller");
     if (!scroller) return;
-    const known = chosen.current === undefined ? -1 : items.findIndex(({ key }) => key === chosen.current);
+    const known =
+      chosen.current === undefined ? -1 : items.findIndex(({ key }) => key === chosen.current?.key);
     let frame = 0;
     const look = () => {
       frame = 0;
@@ -159,7 +175,7 @@ function usePlace(
     };
   }, [items, list, section]);
   const choose = (item: RailItem) => {
-    chosen.current = item.key;
+    chosen.current = { key: item.key, row: item.index };
     setPlace(items.indexOf(item));
   };
   return { place: Math.min(place, items.length - 1), choose };
