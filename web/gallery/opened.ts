@@ -12,8 +12,9 @@ export interface Step {
   /** A CSS selector; the first shown element with the name, if there is one. */
   click?: string;
   named?: (words: Words) => string;
-  /** A text, and the field that it is written into. */
+  /** A text, and the field that it is written or pasted into. */
   type?: string;
+  paste?: string;
   into?: string;
   /** Taken only on a phone. */
   isNarrow?: boolean;
@@ -28,6 +29,8 @@ export interface Opened {
   shows: string;
   /** Whether it exists only on a phone. */
   isNarrow?: boolean;
+  /** Whether it exists only where there is room for it. */
+  isWide?: boolean;
 }
 
 const TALK = "/c/message-whole-answer";
@@ -63,6 +66,28 @@ export const OPENED: readonly Opened[] = [
       { type: "the", into: ".find-bar input" },
     ],
     shows: ".find-bar",
+  },
+  {
+    name: "rail",
+    path: "/c/rail-many-messages",
+    steps: [{ after: ".rail-marks .here[data-kind=asks]", click: ".rail-marks" }],
+    shows: ".rail-list [role=option]",
+    isWide: true,
+  },
+  {
+    name: "messages",
+    path: "/c/rail-many-messages",
+    steps: [
+      { after: "html:has(.rail-marks)", click: ".talk-header button", named: ({ more }) => more },
+      { click: "[role=menuitem]", named: ({ rail }) => rail.title },
+    ],
+    shows: ".rail-dialog [role=option]",
+  },
+  {
+    name: "long-paste",
+    path: TALK,
+    steps: [{ after: TALK_SHOWN, paste: "A line of text that is pasted.\n".repeat(200), into: "#composer" }],
+    shows: ".notice button",
   },
   {
     name: "directory",

@@ -10,6 +10,8 @@ export interface State {
   archived?: boolean;
   labels?: string[];
   pinned?: boolean;
+  /** The tokens in the agent's context, of 200,000, after its only turn. */
+  context?: number;
 }
 
 const MARKDOWN = `## Birds of the harbour
@@ -133,6 +135,26 @@ state("Message: unknown block", (talk) =>
     block: { type: "something_new", value: 1 },
   }),
 );
+
+/** Enough messages for the rail, with a failed turn and an open request. */
+const QUESTIONS = [
+  "What lives in the harbour?",
+  "How many nests are there?",
+  LONG,
+  "Draw them.",
+  "And the terns?",
+];
+state("Rail: many messages", (talk) => {
+  for (let round = 0; round < 3; round += 1)
+    for (const question of QUESTIONS) {
+      const failed = { is_error: true, error: { code: "api_error", message: "The API is overloaded." } };
+      talk
+        .said(question)
+        .text(PROSE)
+        .end(question === QUESTIONS[3] ? failed : {});
+    }
+  return talk.said("Clean up.").permission("Bash", { command: "make clean" });
+});
 
 // Tool cards: each kind while it runs, done, and failed
 interface Tool {
@@ -380,6 +402,15 @@ state("Settings: mode and model", (talk) =>
     .end()
     .tell({ permission_mode: "plan", budget: { spent: 0.4, limit: 1 } }),
 );
+
+for (const tokens of [48_200, 148_000, 187_500])
+  state(
+    `Context: ${Math.round(tokens / 2_000)}% full`,
+    (talk) => talk.said("Read on.").text("I have read it.").end(),
+    {
+      context: tokens,
+    },
+  );
 
 // Empty states, errors, ends
 state("Empty: no message yet", (talk) => talk);

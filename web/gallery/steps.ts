@@ -45,6 +45,12 @@ async function take(step: Step): Promise<void> {
   if (step.after !== undefined) await find(step.after);
   if (step.key !== undefined) await press(step.key, step.opens ?? "");
   if (step.click !== undefined) (await find(step.click, step.named)).click();
+  if (step.paste !== undefined) {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", step.paste);
+    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+    (await find(step.into ?? "textarea")).dispatchEvent(event);
+  }
   if (step.type !== undefined) {
     const field = await find(step.into ?? "input");
     Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")?.set?.call(field, step.type);

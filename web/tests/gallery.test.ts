@@ -134,11 +134,11 @@ const OTHERS: View[] = Object.keys(PAGES).map((path) => ({
   isReady: "main h1, main h2, .entry-page h1, main .skeleton, main.offline",
   withList: true,
 }));
-const OPEN: View[] = OPENED.map(({ name, path, isNarrow }) => ({
+const OPEN: View[] = OPENED.map(({ name, path, isNarrow, isWide }) => ({
   name: `open-${name}`,
   path: `${path}?open=${name}`,
   isReady: "html[data-open]",
-  sizes: isNarrow ? [PHONE] : SIZES,
+  sizes: isNarrow ? [PHONE] : isWide ? [DESK, WIDE] : SIZES,
   again: true,
   withList: path === "/inbox" || isNarrow === true, // what is opened there is in the list
 }));

@@ -374,6 +374,32 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       expect(await tab.locator("[data-turnwire=attached]").count()).toBe(0);
     });
 
+    test("make a file of a long text that is pasted, and paste it as text if a person wants it", async () => {
+      const id = await client.create({ agent: "reader" });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.waitForSelector("[data-turnwire=conversation][data-connection=connected]");
+      const paste = (text: string) =>
+        tab.locator("textarea").evaluate((field, text) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text/plain", text);
+          field.dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+          );
+        }, text);
+      const long = "line\n".repeat(150);
+      await tab.fill("textarea", "above\n");
+      await paste(long);
+      await tab.waitForSelector("[data-turnwire=attached] li:has-text('pasted-text.txt')");
+      await tab.click("button:text-is('Paste as text')");
+      await tab.waitForSelector("[data-turnwire=attached]", { state: "detached" });
+      expect(await tab.inputValue("textarea")).toBe(`above\n${long}`);
+      await tab.fill("textarea", "Read this");
+      await paste(long);
+      await tab.click("button:text-is('Send')");
+      await tab.waitForSelector("article[data-role=user] strong:has-text('pasted-text.txt')");
+      expect(await tab.locator("button:text-is('Paste as text')").count()).toBe(0);
+    });
+
     test("show why the server refuses a file that is too large", async () => {
       const id = await client.create({ agent: "reader" });
       await tab.evaluate((id) => window.page.showConversation(id), id);

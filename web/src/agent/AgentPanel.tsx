@@ -6,6 +6,7 @@ import { Dialog } from "../app/Dialog";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
+import { useContextUse } from "../composer/contextUse";
 import { supportsCommand, supportsControl } from "../talk/capabilities";
 import { OPTIONS } from "../talk/connectionOptions";
 import { money } from "../words/numbers";
@@ -28,6 +29,7 @@ export function AgentPanel({ id, status, capabilities, close }: Props) {
   const hasServers = supportsControl(capabilities, "mcp_status");
   // Each turn uses more of the context.
   const context = useControl(conversation, "context_usage", hasContext, status?.last_turn_id);
+  useContextUse(id, status?.last_turn_id, context.answer);
   const servers = useControl(conversation, "mcp_status", hasServers);
   const isAsking = context.isAsking || servers.isAsking;
   const refresh = (hasContext || hasServers) && (

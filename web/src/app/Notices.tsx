@@ -25,7 +25,8 @@ interface Notice {
 }
 
 interface Notices {
-  showNotice: (text: string, tone?: Tone, action?: Action) => void;
+  /** Returns a function that removes the notice. */
+  showNotice: (text: string, tone?: Tone, action?: Action) => () => void;
   /** Returns the reason of a refusal as text, to show it next to the action. */
   reasonOf: (problem: unknown) => string;
   /** Shows the reason of a refusal. */
@@ -35,7 +36,7 @@ interface Notices {
 }
 
 const Context = createContext<Notices>({
-  showNotice: () => {},
+  showNotice: () => () => {},
   reasonOf: String,
   showRefusal: () => {},
   showingRefusal: (work) => work,
@@ -54,6 +55,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
       const key = keys;
       setAll((now) => [...now.slice(-3), { key, text, tone, action }]);
       setTimeout(() => drop(key), action ? LASTS.action : LASTS[tone]);
+      return () => drop(key);
     },
     [drop],
   );

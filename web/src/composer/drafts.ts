@@ -11,6 +11,11 @@ export function draftName(id = ""): string {
   return `draft:${id}`;
 }
 
+/** The name under which it is stored how full the context of a conversation's agent is. */
+export function contextName(id: string): string {
+  return `context:${id}`;
+}
+
 /** The name under which a started answer or an edit of a queued message is stored. */
 export function startedTextName(kind: "answer" | "edit", conversation: string, id: string): string {
   return `${kind}:${encodeURIComponent(conversation)}:${id}`;
@@ -53,10 +58,11 @@ export function deleteOtherStartedTexts(
 /** Conversations that were deleted while this page was open: their drafts are not stored. */
 const deleted = new Set<string>();
 
-/** Deletes all drafts of a deleted conversation, in all tabs. */
+/** Deletes all drafts of a deleted conversation, and the state of its gauge, in all tabs. */
 export function deleteDrafts(conversation: string): void {
   deleted.add(draftName(conversation));
   store(draftName(conversation), null);
+  store(contextName(conversation), null);
   deleteOtherStartedTexts("answer", conversation, []);
   deleteOtherStartedTexts("edit", conversation, []);
 }

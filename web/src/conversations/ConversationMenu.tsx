@@ -1,3 +1,4 @@
+import { offeredActions } from "../app/actions";
 import { MenuItem } from "../app/Menu";
 import { type OneConversation, useConversationActions } from "./conversationActions";
 
@@ -7,7 +8,9 @@ interface Props extends OneConversation {
 
 /** The actions on a whole conversation. */
 export function ConversationMenu({ close, ...conversation }: Props) {
-  return useConversationActions(conversation).map(({ name, label, icon, run }) => (
+  // The list of messages is opened here where the rail has no room.
+  const rail = conversation.isHere ? offeredActions().filter(({ name }) => name === "messages") : [];
+  return [...rail, ...useConversationActions(conversation)].map(({ name, label, icon, run }) => (
     <MenuItem
       key={name}
       icon={icon}

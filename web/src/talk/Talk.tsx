@@ -27,6 +27,7 @@ import { OPTIONS } from "./connectionOptions";
 import { createdAfter } from "./createdFiles";
 import { AgentPanel, Closed, Inspector, Rewind } from "./dialogs";
 import { Empty } from "./Empty";
+import { ContextGauge } from "./extras";
 import { FindableTimeline } from "./FindableTimeline";
 import { Header } from "./Header";
 import { Hints } from "./Hints";
@@ -253,7 +254,9 @@ function Inside({ at }: { at: number | undefined }) {
               setOption={(option, value) =>
                 void showingRefusal(talk.control({ control: "set_session_option", option, value }))
               }
-            />
+            >
+              <ContextGauge key={id} id={id} talk={talk} isOpen={over?.name === "agent"} open={showAgent} />
+            </TurnChoices>
           }
           history={history}
           send={(content, steer) => {

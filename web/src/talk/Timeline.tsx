@@ -8,6 +8,7 @@ import { useWords } from "../app/language";
 import { useKeys } from "../app/shortcuts";
 import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
+import { MessageRail } from "./extras";
 import type { TextHit } from "./findText";
 import { LoadingRows } from "./LoadingRows";
 import type { MessageActions } from "./MessageActions";
@@ -193,6 +194,10 @@ export function Timeline(props: Props) {
     ],
     [rows, pending.length],
   );
+  const jump = (index: number) => {
+    stayHere();
+    list.current?.scrollToIndex(index, { align: "start" });
+  };
   // Goes through the messages of the person.
   const walk = (by: -1 | 1) => {
     const handle = list.current;
@@ -201,8 +206,7 @@ export function Timeline(props: Props) {
     const own = rows.flatMap((row, index) => (row.kind === "said" ? [index] : []));
     const next = by < 0 ? own.findLast((each) => each < at) : own.find((each) => each > at);
     if (next === undefined) return by < 0 ? older() : stick();
-    stayHere();
-    handle.scrollToIndex(next, { align: "start" });
+    jump(next);
   };
   useKeys({ "[": () => walk(-1), "]": () => walk(1) });
   const isPrinting = useIsPrinting();
@@ -271,6 +275,16 @@ export function Timeline(props: Props) {
           <Icon name="down" />
         </button>
       )}
+      <MessageRail
+        rows={rows}
+        list={list}
+        section={section}
+        hasOlder={first > 1}
+        loadOlder={loadOlder}
+        requests={view.status?.requests}
+        hit={position?.row}
+        jump={jump}
+      />
     </section>
   );
 }

@@ -1,5 +1,6 @@
 // What a person chooses for the next turns: the agent, the model, how often the agent asks, its own options.
 import type { Capabilities, Status } from "@turnwire/client";
+import type { ReactNode } from "react";
 import { useWords } from "../app/language";
 import { MenuSelect } from "../app/Menu";
 import { AgentChoice } from "./AgentChoice";
@@ -14,9 +15,12 @@ interface Props {
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
   setOption: (option: string, value: string | boolean) => void;
+  /** Shown behind the choices. */
+  children?: ReactNode;
 }
 
-export function TurnChoices({ status, capabilities, setAgent, setModel, setMode, setOption }: Props) {
+export function TurnChoices(props: Props) {
+  const { status, capabilities, setAgent, setModel, setMode, setOption, children } = props;
   const words = useWords();
   const careful = useBypassConfirmation(setMode);
   const { models = [], permission_modes: modes = [] } = capabilities ?? {};
@@ -73,6 +77,7 @@ export function TurnChoices({ status, capabilities, setAgent, setModel, setMode,
             choose={(value) => setOption(option, values.length ? value : value === "true")}
           />
         ))}
+      {children}
       {careful.dialog}
     </div>
   );

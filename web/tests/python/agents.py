@@ -8,10 +8,12 @@ from collections.abc import AsyncGenerator
 
 from turnwire import AgentTurn, Ask, agent
 from turnwire.agents.demo import DemoAgent
-from turnwire.core.content import LoadedFile
-from turnwire.ports import AgentCapabilities
+from turnwire.agents.demo.agent import DemoSession
+from turnwire.core.content import Content, LoadedFile, TextContent
+from turnwire.core.controls import ContextUsage, ContextUsed, Control, ControlResult
+from turnwire.ports import AgentCapabilities, SessionStart
 
-__all__ = ["Bold", "editor", "gardener", "reader"]
+__all__ = ["Bold", "Filling", "editor", "gardener", "reader"]
 
 
 class Bold(DemoAgent):
@@ -25,6 +27,41 @@ class Bold(DemoAgent):
         controls=DemoAgent.capabilities.controls,
         forks=True,
     )
+
+
+class Filling(DemoAgent):
+    """The demo, with a context of 200,000 tokens. A message that is a number sets how many are used."""
+
+    name = "filling"
+    capabilities = AgentCapabilities(
+        commands=DemoAgent.capabilities.commands,
+        options=DemoAgent.capabilities.options,
+        controls=["context_usage"],
+    )
+
+    async def open(self, start: SessionStart) -> DemoSession:
+        """Opens a session of the demo that knows its context."""
+        opened = await super().open(start)
+        return FillingSession(opened.options, opened.session_id, opened.cwd)
+
+
+class FillingSession(DemoSession):
+    """A session whose context has a size."""
+
+    used = 0
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Reads the number of tokens."""
+        [first] = content
+        if isinstance(first, TextContent) and first.text.isdigit():
+            self.used = int(first.text)
+        await super().prompt(content, turn_uuid=turn_uuid)
+
+    async def control(self, control: Control) -> ControlResult:
+        """Returns how full the context is."""
+        if isinstance(control, ContextUsage):
+            return ContextUsed(self.used, 200_000)
+        return await super().control(control)
 
 
 @agent("reader", images=True, files=["application/pdf", "application/zip"])

@@ -13,6 +13,11 @@ export interface Words {
   remove: (name: string) => string;
   /** The agent cannot read a file of this kind. */
   notTaken: (name: string, isPicture: boolean) => string;
+  /** A long text was pasted, and became this file. */
+  longPaste: (name: string) => string;
+  /** The agent does not take a pasted text of this size as a file. */
+  longPasteRefused: (size: string) => string;
+  pasteAsText: string;
   loadOlder: string;
   connecting: string;
   sending: string;
@@ -68,6 +73,10 @@ const ENGLISH: Words = {
   attach: "Attach files",
   remove: (name) => `Remove ${name}`,
   notTaken: (name) => `This agent does not take ${name}.`,
+  longPaste: (name) => `The long text is now the file ${name}.`,
+  longPasteRefused: (size) =>
+    `The text that you pasted has ${size}. This agent takes texts of at most 100 kB as files.`,
+  pasteAsText: "Paste as text",
   loadOlder: "Load older messages",
   connecting: "Connecting ...",
   sending: "Sending ...",

@@ -6,7 +6,8 @@
 import type { BaseClient, Capabilities, SentContent } from "@turnwire/client";
 import { type ClipboardEvent, useState } from "react";
 import type { Attached } from "./composer.js";
-import { fileElement, readText } from "./file_element.js";
+import { fileElement, MOST_BYTES, readText } from "./file_element.js";
+import { insertText, isLongText, type PastedText, pastedName, usePlainPaste } from "./pasted_text.js";
 import { contentOf, isPicture, typeOf, type Uploads, useUploads } from "./uploads.js";
 
 export interface TextFile {
@@ -22,6 +23,11 @@ export interface AttachmentOptions {
   onRefused: (problem: string) => void;
   /** Is called with a file that the agent does not take. */
   onNotTaken: (file: File) => void;
+  /**
+   * Is called with a long text that was pasted, and became a file. Absent: every text is pasted into
+   * the field.
+   */
+  onLongPaste?: ((pasted: PastedText) => void) | undefined;
 }
 
 export interface UsedAttachments {
@@ -34,6 +40,8 @@ export interface UsedAttachments {
   };
   /** Adds chosen, pasted or dropped files. */
   readonly take: (files: Iterable<File> | null) => void;
+  /** Takes a pasted text that is too long for the field. Returns whether it did. */
+  readonly takeText: (text: string, field: HTMLTextAreaElement) => boolean;
   readonly takesPictures: boolean;
   /** Returns the name of a file that another agent, chosen since, does not take. */
   readonly refused: () => string | undefined;
@@ -45,10 +53,11 @@ export interface UsedAttachments {
 export function useAttachments(
   client: BaseClient,
   id: string | undefined,
-  { able, onRefused, onNotTaken }: AttachmentOptions,
+  { able, onRefused, onNotTaken, onLongPaste }: AttachmentOptions,
 ): UsedAttachments {
   const uploads = useUploads(client, id, onRefused);
   const texts = useTextFiles();
+  const isPlainPaste = usePlainPaste(onLongPaste !== undefined);
   const takesPictures = able === undefined || able.images === true;
   const takes = (file: File) =>
     isPicture(file) ? takesPictures : able === undefined || isAmong(typeOf(file), able.files ?? []);
@@ -61,9 +70,25 @@ export function useAttachments(
     }
   };
 
+  const takeText = (pasted: string, field: HTMLTextAreaElement): boolean => {
+    if (onLongPaste === undefined || isPlainPaste() || !isLongText(pasted)) return false;
+    const text = pasted.replace(/\r\n?/g, "\n");
+    const name = pastedName([...texts.all, ...uploads.all].map((each) => each.name));
+    const file = new File([text], name, { type: "text/plain" });
+    const remove =
+      file.size <= MOST_BYTES ? texts.put(name, text) : takes(file) ? uploads.add([file]) : undefined;
+    const pasteAsText = () => {
+      remove?.();
+      insertText(field, text);
+    };
+    onLongPaste({ name, size: file.size, isAdded: remove !== undefined, pasteAsText });
+    return true;
+  };
+
   return {
     uploads,
     texts,
+    takeText,
     take: (files) => void take([...(files ?? [])]),
     takesPictures,
     refused: () => uploads.all.find(({ file }) => !takes(file))?.name,
@@ -86,16 +111,18 @@ export function messageOf(text: string, parts: Exclude<SentContent, string>): Se
 }
 
 /**
- * Takes files from the clipboard; its text is pasted as usual. Many programs add an image of the
- * text: ignores it without a notice.
+ * Takes files and long texts from the clipboard; another text is pasted as usual. Many programs add
+ * an image of the text: ignores it without a notice.
  */
 export function pasteFiles(
-  event: ClipboardEvent,
-  { take, takesPictures }: Pick<UsedAttachments, "take" | "takesPictures">,
+  event: ClipboardEvent<HTMLTextAreaElement>,
+  { take, takeText, takesPictures }: Pick<UsedAttachments, "take" | "takeText" | "takesPictures">,
 ): void {
   const { files } = event.clipboardData;
+  const words = event.clipboardData.getData("text/plain");
+  if (takeText(words, event.currentTarget)) event.preventDefault();
   if (!files.length) return;
-  const hasWords = event.clipboardData.getData("text/plain") !== "";
+  const hasWords = words !== "";
   if (!hasWords) event.preventDefault();
   if (takesPictures || !hasWords) take(files);
 }
@@ -110,18 +137,25 @@ let keys = 0;
 /** Text files of the next message. Their content becomes a part of its text. */
 function useTextFiles() {
   const [all, setAll] = useState<readonly TextFile[]>([]);
+  const remove = (gone: TextFile) => setAll((now) => now.filter((each) => each !== gone));
+  /** Adds a text. Returns a function that removes it. */
+  const put = (name: string, text: string) => {
+    keys += 1;
+    const added = { key: keys, name, text };
+    setAll((now) => [...now, added]);
+    return () => remove(added);
+  };
   return {
     all,
+    put,
+    remove,
     /** Adds a file. Returns false if it is not a text, or is too long. */
     add: async (file: File): Promise<boolean> => {
       const text = await readText(file);
       if (text === undefined) return false;
-      keys += 1;
-      const key = keys;
-      setAll((now) => [...now, { key, name: file.name, text }]);
+      put(file.name, text);
       return true;
     },
-    remove: (gone: TextFile) => setAll((now) => now.filter((each) => each !== gone)),
     /** Returns the text of a message with the files. */
     joinedTo: (said: string) =>
       [said, ...all.map(({ name, text }) => fileElement(name, text))].filter(Boolean).join("\n\n"),

@@ -1,7 +1,7 @@
 // A text file as a part of a message.
 
 /** The most bytes of a text file. */
-const MOST_BYTES = 100_000;
+export const MOST_BYTES = 100_000;
 
 /** Returns the text of a file; undefined if it is not a text, or too long. A PDF may look like one. */
 export async function readText(file: File): Promise<string | undefined> {

@@ -32,10 +32,13 @@ export function useUploads(client: BaseClient, id: string | undefined, onRefused
     });
   }, []);
 
+  /** Adds files. Returns a function that removes them. */
   const add = (files: File[]) => {
+    const added: number[] = [];
     for (const file of files) {
       keys += 1;
       const key = keys;
+      added.push(key);
       const preview = isPicture(file) ? URL.createObjectURL(file) : undefined;
       setAll((now) => [...now, { key, name: file.name, preview, file, isLoading: id !== undefined }]);
       if (id === undefined) continue;
@@ -50,6 +53,7 @@ export function useUploads(client: BaseClient, id: string | undefined, onRefused
         },
       );
     }
+    return () => added.forEach(remove);
   };
 
   /** Takes them all for a message. Returns a function that puts them back after a refusal. */

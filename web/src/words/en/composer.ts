@@ -12,6 +12,12 @@ export const composer = {
     loading: "Loading the agent's commands",
     found: (n: number) => (n === 1 ? "1 command" : `${n} commands`),
   },
+  contextGauge: {
+    label: (percent: number) => `The agent's context is ${percent}% full`,
+    about: (used: string, most: string | undefined) =>
+      most ? `${used} of ${most} tokens.` : `${used} tokens.`,
+    whenFull: "Most agents summarize the conversation when it is full.",
+  },
   stop: "Stop",
   stopping: "Stopping",
   alreadyEnded: "The turn had already ended",
@@ -22,6 +28,10 @@ export const composer = {
   attachFiles: "Add files",
   fileNotTaken: (name: string) =>
     `${name} cannot be added: this agent does not take such files. A text of at most 100 kB always can.`,
+  longPaste: (name: string) => `The long text is now the file ${name}.`,
+  longPasteRefused: (size: string) =>
+    `The text that you pasted has ${size}. This agent takes texts of at most 100 kB as files.`,
+  pasteAsText: "Paste as text",
   file: "File",
   download: (name: string) => `Download ${name}`,
   removePicture: (name: string) => `Remove ${name}`,

@@ -86,6 +86,13 @@ export const talk = {
   regenerate: "Regenerate, in a new conversation",
   quote: "Quote",
   copyLink: "Link to this message",
+  rail: {
+    title: "Your messages",
+    older: "Load older messages",
+    asks: (tool: string) => `Waits for you: ${tool}`,
+    hit: "Found here",
+    withoutText: "A message without text",
+  },
   find: {
     title: "Find in this conversation",
     earlier: "Earlier hit",

@@ -78,6 +78,13 @@ export const talk: typeof english = {
   regenerate: "在新对话中重新回答",
   quote: "引用",
   copyLink: "此消息的链接",
+  rail: {
+    title: "您的消息",
+    older: "加载更早的消息",
+    asks: (tool) => `等待您处理：${tool}`,
+    hit: "在此处找到",
+    withoutText: "没有文本的消息",
+  },
   find: {
     title: "在此对话中查找",
     earlier: "更早的一处",
