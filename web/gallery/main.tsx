@@ -2,5 +2,6 @@
 import { replaceServer } from "./server";
 import { open } from "./steps";
 
+localStorage.removeItem("turnwire:keys"); // what an earlier visit has changed
 replaceServer();
 void import("../src/main").then(open);

@@ -4,6 +4,7 @@ import { type Decide, type UsedPermission, usePermission } from "@turnwire/clien
 import { type KeyboardEvent, useId } from "react";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
+import { Key } from "../app/Key";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
 import { useKeys } from "../app/shortcuts";
@@ -54,7 +55,8 @@ export function Permission({ conversation, request, decide, role, place }: Props
   const hasKeys = place === 0;
   const isOn = isReady && hasKeys && form === "plain";
   const rules = useId();
-  useKeys({ y: allow, n: deny, ...(meanings.length ? { a: () => always() } : {}) }, isOn);
+  useKeys({ allow, deny, ...(meanings.length ? { always: () => always() } : {}) }, isOn);
+  const keyLook = isOn ? undefined : "soon";
   return (
     <section role={role} className="request permission" aria-label={words.permission}>
       <header>
@@ -113,7 +115,7 @@ export function Permission({ conversation, request, decide, role, place }: Props
                 onClick={() => always(meanings[number])}
                 aria-describedby={`${rules}-${number}`}
               >
-                {words.always} {hasKeys && number === 0 && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
+                {words.always} {hasKeys && number === 0 && <Key of="always" className={keyLook} />}
               </button>
               <span id={`${rules}-${number}`}>
                 <VisibleText text={rule} />
@@ -125,15 +127,15 @@ export function Permission({ conversation, request, decide, role, place }: Props
       {form === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={!isReady} onClick={allow}>
-            {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
+            {words.allow} {hasKeys && <Key of="allow" className={keyLook} />}
           </button>
           {meanings.length === 1 && (
             <button type="button" disabled={!isReady} onClick={() => always()} aria-describedby={rules}>
-              {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
+              {words.always} {hasKeys && <Key of="always" className={keyLook} />}
             </button>
           )}
           <button type="button" disabled={!isReady} onClick={deny}>
-            {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
+            {words.deny} {hasKeys && <Key of="deny" className={keyLook} />}
           </button>
           {used.takesText && (
             <div className="lesser-choices">

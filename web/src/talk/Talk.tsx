@@ -65,25 +65,22 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   }, [interrupt, showNotice, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
-    if (isTyping(event.target) && event.target !== composer()) return; // Escape leaves that field
-    event.preventDefault();
+    if (isTyping(event.target) && event.target !== composer()) return false; // Escape leaves that field
     void stop();
   };
-  useKeys({ Escape: stopOrLeave }, mayStop);
-  useKeys({
-    i: (event) => {
-      event.preventDefault();
-      composer()?.focus();
-    },
-  });
+  useKeys({ stop: stopOrLeave }, mayStop);
+  useKeys({ write: () => composer()?.focus() });
   const isPanel = hasPanel(capabilities, status);
   const showAgent = () => setOver({ name: "agent" });
-  useKeys({ m: showAgent }, isPanel);
+  useKeys({ agent: showAgent }, isPanel);
   useAction(
-    { name: "agent", label: words.agentPanel.title, icon: "agent", keys: "m", run: showAgent },
+    { name: "agent", label: words.agentPanel.title, icon: "agent", shortcut: "agent", run: showAgent },
     isPanel,
   );
-  useAction({ name: "stop", label: words.stop, icon: "stop", keys: "Esc", run: () => void stop() }, mayStop);
+  useAction(
+    { name: "stop", label: words.stop, icon: "stop", shortcut: "stop", run: () => void stop() },
+    mayStop,
+  );
   useCopyActions(view);
   useActions("conversation", useConversationActions({ id, info, title, isHere: true }));
   const mayFork = capabilities?.fork === true;

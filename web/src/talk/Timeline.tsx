@@ -204,7 +204,7 @@ export function Timeline(props: Props) {
     stayHere();
     handle.scrollToIndex(next, { align: "start" });
   };
-  useKeys({ "[": () => walk(-1), "]": () => walk(1) });
+  useKeys({ earlier: () => walk(-1), later: () => walk(1) });
   const isPrinting = useIsPrinting();
   const thinks = isThinking(view) && connection === "connected";
   return (

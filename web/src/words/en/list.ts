@@ -23,7 +23,7 @@ export const list = {
   showArchived: "Archived",
   showCurrent: "Current conversations",
   archivedHeading: "Archived conversations",
-  listHint: "What you say to an agent is kept here. Start with “New conversation”, or press c.",
+  listHint: "What you say to an agent is kept here. Start with “New conversation”.",
   groups: {
     pinned: "Pinned",
     today: "Today",

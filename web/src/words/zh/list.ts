@@ -21,7 +21,7 @@ export const list: typeof english = {
   showArchived: "已归档",
   showCurrent: "当前对话",
   archivedHeading: "已归档的对话",
-  listHint: "您与智能体的对话会保存在这里。点击“新对话”或按 c 开始。",
+  listHint: "您与智能体的对话会保存在这里。点击“新对话”开始。",
   groups: { pinned: "已置顶", today: "今天", yesterday: "昨天", week: "本周", older: "更早" },
   pin: "置顶",
   unpin: "取消置顶",
