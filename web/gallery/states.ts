@@ -10,6 +10,8 @@ export interface State {
   archived?: boolean;
   labels?: string[];
   pinned?: boolean;
+  /** Whether the list has a mark at it. */
+  isUnread?: boolean;
 }
 
 const MARKDOWN = `## Birds of the harbour
@@ -411,6 +413,16 @@ state("Archived", (talk) => talk.said("Begin.").text("It was good.").end(), {
 state("List: pinned, with labels", (talk) => talk.said("Begin.").text("Here.").end(), {
   labels: ["harbour", "birds"],
   pinned: true,
+});
+
+state("List: unread", (talk) => talk.said("Begin.").text("Here.").end(), {
+  isUnread: true,
+  pinned: true,
+});
+state("List: unread, with labels and a long name", (talk) => talk.said("Begin.").text("Here.").end(), {
+  isUnread: true,
+  pinned: true,
+  labels: ["harbour"],
 });
 
 export const STATES: readonly State[] = states;

@@ -267,9 +267,12 @@ test("on a phone a key is typed on its keyboard, switched off and restored by to
   await person.leave();
 });
 
-test("signing out keeps the keys", async ({ expect }) => {
+test("signing out keeps the keys and deletes what was shown", async ({ expect }) => {
   const person = await Person.enter(here.browser, here.server, {}, here.server.newLink());
   const { page } = person;
+  const id = await person.begin("hello");
+  await state(page, "Ready");
+  await expect.poll(() => page.evaluate(() => localStorage.getItem("turnwire:shown"))).toContain(id);
   await openSettings(page);
   await change(page, "Inbox", "x");
   await expect.poll(() => keyOf(page, "Inbox").innerText()).toBe("x");

@@ -118,13 +118,20 @@ export function usePlace(): Place {
   }, look);
 }
 
-/** Properties of a link inside of the page. With a modifier the browser handles the click. */
-export function linkTo(place: Place): { href: string; onClick: (event: MouseEvent) => void } {
+/**
+ * Properties of a link inside of the page. With a modifier the browser handles the click. `clicked` is called
+ * without one, also if the place is shown already.
+ */
+export function linkTo(
+  place: Place,
+  clicked?: () => void,
+): { href: string; onClick: (event: MouseEvent) => void } {
   return {
     href: addressOf(place),
     onClick: (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
       event.preventDefault();
+      clicked?.();
       goTo(place);
     },
   };

@@ -16,6 +16,7 @@ import { returnFiles } from "../composer/returnedFiles";
 import { useConversationActions } from "../conversations/conversationActions";
 import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
+import { useReading } from "../conversations/unread";
 import type { Subject } from "../inspect/Inspector";
 import { Requests } from "../requests/Requests";
 import { AgentName } from "./AgentMark";
@@ -58,6 +59,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const title = view.title ?? info?.title ?? undefined; // the list may have it before the connection is open
   const name = nameOf(title, info, useOriginal(info), words);
   useTitle(name, status);
+  useReading(id, status, info);
 
   const { stop: interrupt, isStopping } = useStop(conversation, status, showRefusal);
   const stop = useCallback(async () => {

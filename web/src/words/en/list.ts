@@ -33,6 +33,9 @@ export const list = {
   },
   pin: "Pin to the top",
   unpin: "Unpin",
+  unread: "Unread",
+  markRead: "Mark as read",
+  markUnread: "Mark as unread",
   actionsOn: (title: string) => `Actions on “${title}”`,
   labels: {
     open: "Labels",

@@ -25,6 +25,9 @@ export const list: typeof english = {
   groups: { pinned: "已置顶", today: "今天", yesterday: "昨天", week: "本周", older: "更早" },
   pin: "置顶",
   unpin: "取消置顶",
+  unread: "未读",
+  markRead: "标为已读",
+  markUnread: "标为未读",
   actionsOn: (title) => `对“${title}”的操作`,
   labels: {
     open: "标签",
