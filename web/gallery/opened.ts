@@ -166,6 +166,22 @@ export const OPENED: readonly Opened[] = [
     shows: "dialog.help",
   },
   {
+    name: "key-awaited",
+    path: "/settings",
+    steps: [{ after: ".key-settings", click: ".key-settings li:nth-child(2) button.key" }],
+    shows: ".key-settings input",
+  },
+  {
+    name: "key-refused",
+    path: "/settings",
+    steps: [
+      { after: ".key-settings", click: ".key-settings li:nth-child(4) .key-actions button" },
+      { click: ".key-settings li:nth-child(2) button.key" },
+      { after: ".key-settings input", key: "s", opens: ".key-settings .bad" },
+    ],
+    shows: ".key-settings .bad",
+  },
+  {
     name: "preferences",
     path: "/inbox",
     steps: [LIST, { after: ".cards", click: ".sidebar header button[aria-haspopup]" }],

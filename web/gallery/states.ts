@@ -12,6 +12,8 @@ export interface State {
   pinned?: boolean;
   /** The tokens in the agent's context, of 200,000, after its only turn. */
   context?: number;
+  /** Whether the list has a mark at it. */
+  isUnread?: boolean;
 }
 
 const MARKDOWN = `## Birds of the harbour
@@ -450,6 +452,16 @@ state("Archived", (talk) => talk.said("Begin.").text("It was good.").end(), {
 state("List: pinned, with labels", (talk) => talk.said("Begin.").text("Here.").end(), {
   labels: ["harbour", "birds"],
   pinned: true,
+});
+
+state("List: unread", (talk) => talk.said("Begin.").text("Here.").end(), {
+  isUnread: true,
+  pinned: true,
+});
+state("List: unread, with labels and a long name", (talk) => talk.said("Begin.").text("Here.").end(), {
+  isUnread: true,
+  pinned: true,
+  labels: ["harbour"],
 });
 
 export const STATES: readonly State[] = states;

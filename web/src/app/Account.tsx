@@ -11,7 +11,7 @@ import { notifyChange } from "./serverChanges";
 import { isSignedInByApplication, loginAddress, logoutAddress } from "./signIn";
 
 /** What stays in the browser after signing out: it says nothing about the user. */
-const KEPT = ["theme", "language"];
+const KEPT = ["theme", "language", "keys"];
 
 export function Account() {
   const words = useWords();

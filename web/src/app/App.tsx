@@ -107,28 +107,24 @@ function Inside() {
     if (next) goTo({ name: "talk", id: next.id }, "walk");
   };
   useKeys({
-    "?": () => setHelp(true),
-    "Mod+k": (event) => {
-      event.preventDefault();
-      setPalette((now) => now ?? { text: "", isEntered: false });
-    },
-    c: (event) => {
-      event.preventDefault();
-      goTo({ name: "new" });
-    },
-    g: () => goTo({ name: "inbox" }),
-    b: goBack,
-    s: (event) => {
-      event.preventDefault();
+    help: () => setHelp(true),
+    palette: () => setPalette((now) => now ?? { text: "", isEntered: false }),
+    new: () => goTo({ name: "new" }),
+    inbox: () => goTo({ name: "inbox" }),
+    back: goBack,
+    search: () => {
       if (isHidden) flushSync(showSidebar);
       document.getElementById("search")?.focus();
     },
-    j: () => step(1),
-    k: () => step(-1),
-    l: toggleSidebar,
-    t: () => setTheme(NEXT[theme]),
+    next: () => step(1),
+    previous: () => step(-1),
+    list: toggleSidebar,
+    theme: () => setTheme(NEXT[theme]),
     // Leaves the field, so that the other shortcuts work.
-    Escape: (event) => isTyping(event.target) && (event.target as HTMLElement).blur(),
+    leave: (event) => {
+      if (isTyping(event.target)) (event.target as HTMLElement).blur();
+      return false;
+    },
   });
   return (
     <>
@@ -166,7 +162,7 @@ function Here() {
     case "inbox":
       return <Inbox meanwhile={emptyPage} />;
     case "settings":
-      return <Settings meanwhile={emptyPage} />;
+      return <Settings part={place.part} meanwhile={emptyPage} />;
     case "search":
       return <Search words={place.words} meanwhile={emptyPage} />;
     case "enter":

@@ -10,9 +10,11 @@ import { ago } from "../words/times";
 import { offeredActions } from "./actions";
 import type { Held } from "./heldKeys";
 import { Icon, type IconName } from "./Icon";
+import { useKeyWords } from "./keyWords";
 import { useLanguage, useWords } from "./language";
 import { goTo } from "./navigation";
 import { matching } from "./paletteMatches";
+import { keyOf, labelOf, type Shortcut, useShortcuts } from "./shortcuts";
 import { toggleSidebar } from "./sidebar";
 import { type Theme, useTheme } from "./theme";
 
@@ -28,6 +30,8 @@ interface Item {
   label: string;
   /** Shown behind it. */
   about?: string | undefined;
+  /** Whose key is shown behind it. */
+  shortcut?: Shortcut | undefined;
   run: () => void;
 }
 
@@ -47,6 +51,7 @@ export default function Palette({ help, held, close }: Props) {
   const actions = usePageActions(help);
   const here = useActionsHere();
   const talks = useTalks();
+  const keys = useShortcuts();
   useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
@@ -88,7 +93,7 @@ export default function Palette({ help, held, close }: Props) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) setAt((Math.min(at, items.length - 1) + step + items.length) % items.length);
     else if (event.key === "Enter") run(chosen);
-    else if (event.key === "k" && (event.ctrlKey || event.metaKey)) leave();
+    else if (keys.palette?.includes("+", 1) && keyOf(event) === keys.palette) leave();
     else return;
     event.preventDefault();
   };
@@ -140,7 +145,7 @@ export default function Palette({ help, held, close }: Props) {
                 <span className="name">
                   <VisibleText text={item.label} />
                 </span>
-                {item.about && <small>{item.about}</small>}
+                <About item={item} />
               </div>
             ))}
           </div>
@@ -150,6 +155,13 @@ export default function Palette({ help, held, close }: Props) {
   );
 }
 
+/** What is shown behind an item: its key, or a note. */
+function About({ item: { about, shortcut } }: { item: Item }) {
+  const key = useShortcuts()[shortcut ?? "help"];
+  const text = shortcut ? key && labelOf(key) : about;
+  return text && <small>{text}</small>;
+}
+
 function optionId({ id }: Item): string {
   return `palette-${id}`;
 }
@@ -157,11 +169,11 @@ function optionId({ id }: Item): string {
 /** What can be done in the place that is shown. */
 function useActionsHere(): Item[] {
   const [here] = useState(() =>
-    offeredActions().map(({ name, label, icon, keys, run }) => ({
+    offeredActions().map(({ name, label, icon, shortcut, run }) => ({
       id: `action-${name}`,
       icon,
       label,
-      about: keys,
+      shortcut,
       run,
     })),
   );
@@ -171,6 +183,7 @@ function useActionsHere(): Item[] {
 /** What can be done everywhere, and the settings. */
 function usePageActions(help: () => void): Item[] {
   const words = useWords();
+  const keyWords = useKeyWords();
   const [theme, setTheme] = useTheme();
   const [language, setLanguage] = useLanguage();
   const settings = (Object.keys(THEMES) as Theme[])
@@ -183,9 +196,15 @@ function usePageActions(help: () => void): Item[] {
     }));
   const other = language === "zh" ? "en" : "zh";
   return [
-    { id: "new", icon: "plus", label: words.newConversation, about: "c", run: () => goTo({ name: "new" }) },
-    { id: "inbox", icon: "inbox", label: words.inbox, about: "g", run: () => goTo({ name: "inbox" }) },
-    { id: "list", icon: "panel", label: words.keys.l, about: "l", run: toggleSidebar },
+    {
+      id: "new",
+      icon: "plus",
+      label: words.newConversation,
+      shortcut: "new",
+      run: () => goTo({ name: "new" }),
+    },
+    { id: "inbox", icon: "inbox", label: words.inbox, shortcut: "inbox", run: () => goTo({ name: "inbox" }) },
+    { id: "list", icon: "panel", label: keyWords.names.list, shortcut: "list", run: toggleSidebar },
     {
       id: "settings",
       icon: "settings",
@@ -199,7 +218,7 @@ function usePageActions(help: () => void): Item[] {
       label: other === "zh" ? "中文" : "English",
       run: () => setLanguage(other),
     },
-    { id: "keys", icon: "question", label: words.keyboard, about: "?", run: help },
+    { id: "keys", icon: "question", label: words.keyboard, shortcut: "help", run: help },
   ];
 }
 

@@ -1,5 +1,6 @@
 import { useNotify } from "../inbox/notifications";
 import { Icon } from "./Icon";
+import { Key } from "./Key";
 import { useLanguage, useWords } from "./language";
 import { MenuButton, MenuItem } from "./Menu";
 import { goTo } from "./navigation";
@@ -70,7 +71,7 @@ export function Preferences({ help }: { help: () => void }) {
               help();
             }}
           >
-            {words.keyboard} <kbd>?</kbd>
+            {words.keyboard} <Key of="help" />
           </MenuItem>
         </>
       )}

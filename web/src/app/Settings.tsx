@@ -1,10 +1,11 @@
 // The account, the settings of this browser, and the keyboard shortcuts.
+import { useEffect, useRef } from "react";
 import { useNotify } from "../inbox/notifications";
 import { RuleList } from "../requests/RuleList";
 import { Account } from "./Account";
+import { KeySettings } from "./KeySettings";
 import { useLanguage, useWords } from "./language";
 import { PageHeader } from "./PageHeader";
-import { KeyList } from "./ShortcutHelp";
 import { type Theme, useTheme } from "./theme";
 
 const THEMES: Theme[] = ["system", "light", "dark"];
@@ -13,8 +14,13 @@ const LANGUAGES = [
   ["zh", "中文", "zh-CN"],
 ] as const;
 
-export default function Settings() {
+/** `part`: which one is shown first. */
+export default function Settings({ part }: { part: "keys" | undefined }) {
   const words = useWords();
+  const keys = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (part === "keys") keys.current?.focus();
+  }, [part]);
   const [theme, setTheme] = useTheme();
   const [language, setLanguage] = useLanguage();
   const notify = useNotify();
@@ -63,9 +69,9 @@ export default function Settings() {
         <h2>{words.givenRules.title}</h2>
         <RuleList />
       </section>
-      <section className="help">
-        <h2>{words.keyboard}</h2>
-        <KeyList />
+      <section id="keys" tabIndex={-1} ref={keys} aria-labelledby="keys-title">
+        <h2 id="keys-title">{words.keyboard}</h2>
+        <KeySettings />
       </section>
     </main>
   );

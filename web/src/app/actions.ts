@@ -1,13 +1,14 @@
 // What can be done on the page now, for the command palette.
 import { useEffect, useRef } from "react";
 import type { IconName } from "./Icon";
+import type { Shortcut } from "./shortcuts";
 
 export interface PageAction {
   name: string;
   label: string;
   icon: IconName;
-  /** Its shortcut, to be shown. */
-  keys?: string;
+  /** Whose key is shown. */
+  shortcut?: Shortcut;
   run: () => void;
 }
 

@@ -6,7 +6,7 @@ export type Place =
   | { name: "home" }
   | { name: "new" }
   | { name: "inbox" }
-  | { name: "settings" }
+  | { name: "settings"; part?: "keys" | undefined }
   | { name: "search"; words: string }
   | { name: "enter"; link: string }
   | { name: "shared"; secret: string }
@@ -26,7 +26,7 @@ export function addressOf(place: Place): string {
     case "inbox":
       return `${base}inbox`;
     case "settings":
-      return `${base}settings`;
+      return `${base}settings${place.part ? `#${place.part}` : ""}`;
     case "search":
       return `${base}search?q=${encodeURIComponent(place.words)}`;
     case "enter":
@@ -58,7 +58,8 @@ function read(): Place {
   if (first === "search") return { name: "search", words: query.get("q") ?? "" };
   if (first === "enter") return { name: "enter", link: query.get("link") ?? "" };
   if (first === "shared") return { name: "shared", secret: location.hash.slice(1) };
-  if (first === "inbox" || first === "new" || first === "settings") return { name: first };
+  if (first === "settings") return { name: first, part: location.hash === "#keys" ? "keys" : undefined };
+  if (first === "inbox" || first === "new") return { name: first };
   return { name: "home" };
 }
 
@@ -89,7 +90,7 @@ function here(): Stop {
  */
 export function goTo(place: Place, how: "push" | "replace" | "walk" = "push"): void {
   const address = addressOf(place);
-  if (address === location.pathname + location.search) return;
+  if (address === location.pathname + location.search + location.hash) return;
   const { depth } = here();
   if (how === "replace") history.replaceState({ depth, isWalk: false } satisfies Stop, "", address);
   else history.pushState({ depth: depth + 1, isWalk: how === "walk" } satisfies Stop, "", address);
@@ -117,13 +118,20 @@ export function usePlace(): Place {
   }, look);
 }
 
-/** Properties of a link inside of the page. With a modifier the browser handles the click. */
-export function linkTo(place: Place): { href: string; onClick: (event: MouseEvent) => void } {
+/**
+ * Properties of a link inside of the page. With a modifier the browser handles the click. `clicked` is called
+ * without one, also if the place is shown already.
+ */
+export function linkTo(
+  place: Place,
+  clicked?: () => void,
+): { href: string; onClick: (event: MouseEvent) => void } {
   return {
     href: addressOf(place),
     onClick: (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
       event.preventDefault();
+      clicked?.();
       goTo(place);
     },
   };

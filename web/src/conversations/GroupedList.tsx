@@ -8,6 +8,7 @@ import { linkTo, usePlace } from "../app/navigation";
 import { useOnline } from "../app/online";
 import { VisibleText } from "../markdown/VisibleText";
 import { stateText, type Tone } from "../talk/stateText";
+import { useUnreadTitle } from "../talk/tabTitle";
 import { shortPath } from "../words/paths";
 import { ago } from "../words/times";
 import { useArchive } from "./archive";
@@ -17,6 +18,7 @@ import { isFiltered } from "./filters";
 import { nameOf, Original, useOriginal } from "./forks";
 import { groupsOf, usualDirectory } from "./groups";
 import { useSelectionActions } from "./selection";
+import { isUnread, markRead, useFirstVisit, useShown } from "./unread";
 
 const STATES: Tone[] = ["asks", "busy", "calm", "stopped", "failed"];
 
@@ -25,6 +27,10 @@ export function GroupedList() {
   const place = usePlace();
   const { all, isLoaded, showsArchived, setShowsArchived, filters, hasMore, more } = useConversations();
   const isOnline = useOnline();
+  const shown = useShown();
+  const unread = new Set(all.filter((each) => isUnread(shown, each)).map((each) => each.id));
+  useFirstVisit(all, isLoaded);
+  useUnreadTitle(unread.size);
   const [selected, setSelected] = useState<Set<string>>();
   useEffect(() => {
     if (!selected) return;
@@ -72,6 +78,7 @@ export function GroupedList() {
                   info={each}
                   isHere={each.id === here}
                   isOnline={isOnline}
+                  isUnread={unread.has(each.id)}
                   hasPath={each.cwd !== usual}
                   isSelected={selected?.has(each.id)}
                   toggle={() => toggle(each.id)}
@@ -99,7 +106,8 @@ export function GroupedList() {
       </div>
       {selected && (
         <SelectionBar
-          selected={all.filter((each) => selected.has(each.id)).map((each) => each.id)}
+          selected={all.filter((each) => selected.has(each.id))}
+          hasUnread={all.some((each) => selected.has(each.id) && unread.has(each.id))}
           all={all.map((each) => each.id)}
           select={(ids) => setSelected(ids && new Set(ids))}
         />
@@ -205,14 +213,16 @@ function FilterChips() {
 }
 
 interface SelectionProps {
-  selected: string[];
+  selected: ConversationInfo[];
+  hasUnread: boolean;
   all: string[];
   /** Undefined ends the selection. */
   select: (ids: string[] | undefined) => void;
 }
 
-function SelectionBar({ selected, all, select }: SelectionProps) {
+function SelectionBar({ selected, hasUnread, all, select }: SelectionProps) {
   const words = useWords();
+  const ids = selected.map((each) => each.id);
   const { showsArchived } = useConversations();
   const actions = useSelectionActions();
   const run = (work: Promise<unknown>) => {
@@ -225,11 +235,25 @@ function SelectionBar({ selected, all, select }: SelectionProps) {
       <button type="button" className="small" onClick={() => select(all)}>
         {words.selecting.all}
       </button>
+      <button type="button" className="quiet small" onClick={() => select(undefined)}>
+        {words.cancel}
+      </button>
+      <button
+        type="button"
+        className="small"
+        disabled={!hasUnread}
+        onClick={() => {
+          markRead(selected);
+          select(undefined);
+        }}
+      >
+        <Icon name="envelope" /> {words.markRead}
+      </button>
       <button
         type="button"
         className="small"
         disabled={!selected.length}
-        onClick={() => run(actions.archive(selected, !showsArchived))}
+        onClick={() => run(actions.archive(ids, !showsArchived))}
       >
         <Icon name="archive" /> {showsArchived ? words.reopen : words.archive}
       </button>
@@ -237,12 +261,9 @@ function SelectionBar({ selected, all, select }: SelectionProps) {
         type="button"
         className="small bad"
         disabled={!selected.length}
-        onClick={() => run(actions.remove(selected))}
+        onClick={() => run(actions.remove(ids))}
       >
         <Icon name="bin" /> {words.delete}
-      </button>
-      <button type="button" className="quiet small" onClick={() => select(undefined)}>
-        {words.cancel}
       </button>
     </div>
   );
@@ -252,6 +273,7 @@ interface EntryProps {
   info: ConversationInfo;
   isHere: boolean;
   isOnline: boolean;
+  isUnread: boolean;
   /** Whether its directory is not that of the others. */
   hasPath: boolean;
   /** Undefined: nothing is being selected. */
@@ -259,11 +281,17 @@ interface EntryProps {
   toggle: () => void;
 }
 
-function Entry({ info, isHere, isOnline, hasPath, isSelected, toggle }: EntryProps) {
+function Entry({ info, isHere, isOnline, isUnread, hasPath, isSelected, toggle }: EntryProps) {
   const words = useWords();
   const archive = useArchive();
   const { tone, text } = stateText(info.status, words, isOnline ? undefined : "offline");
   const name = nameOf(info.title, info, useOriginal(info), words);
+  const look = isUnread ? "entry unread" : "entry";
+  const mark = isUnread && (
+    <span className="news" title={words.unread}>
+      <span className="hidden">{words.unread}</span>
+    </span>
+  );
   const what = (
     <span className="what">
       <span className="name">
@@ -293,24 +321,26 @@ function Entry({ info, isHere, isOnline, hasPath, isSelected, toggle }: EntryPro
   if (isSelected !== undefined)
     return (
       <li>
-        <label className="entry">
+        <label className={look}>
           <input type="checkbox" checked={isSelected} onChange={toggle} />
           {what}
+          {mark}
         </label>
       </li>
     );
   return (
     <li>
       <a
-        className={`entry${isHere ? " here" : ""}`}
+        className={`${look}${isHere ? " here" : ""}`}
         aria-current={isHere ? "page" : undefined}
         title={info.cwd}
-        {...linkTo({ name: "talk", id: info.id })}
+        {...linkTo({ name: "talk", id: info.id }, () => isHere && isUnread && markRead([info]))}
       >
         <span className={`dot ${tone}`} title={text}>
           <span className="hidden">{text}</span>
         </span>
         {what}
+        {mark}
       </a>
       <Original info={info} />
       {info.archived && (

@@ -6,12 +6,14 @@ import { Logo } from "../app/Logo";
 import { useWords } from "../app/language";
 import { goTo, linkTo, usePlace } from "../app/navigation";
 import { Preferences } from "../app/Preferences";
+import { useTooltip } from "../app/shortcuts";
 import { closeSidebar, hideSidebar, useOver, useSidebar } from "../app/sidebar";
 import { ConversationDialog } from "./conversationDialogs";
 import { GroupedList } from "./GroupedList";
 
 export function Sidebar({ help }: { help: () => void }) {
   const words = useWords();
+  const tooltip = useTooltip();
   const place = usePlace();
   const isOpen = useSidebar();
   const waiting = useInbox().items.length;
@@ -34,14 +36,18 @@ export function Sidebar({ help }: { help: () => void }) {
             type="button"
             className="quiet hide-list"
             aria-label={words.hideList}
-            title={`${words.hideList} (l)`}
+            title={tooltip(words.hideList, "list")}
             onClick={hideSidebar}
           >
             <Icon name="panel" />
           </button>
           <Preferences help={help} />
         </header>
-        <a className="button primary new" {...linkTo({ name: "new" })} title="c">
+        <a
+          className="button primary new"
+          {...linkTo({ name: "new" })}
+          title={tooltip(words.newConversation, "new")}
+        >
           <Icon name="plus" /> {words.newConversation}
         </a>
         <SearchField words={place.name === "search" ? place.words : ""} />

@@ -12,6 +12,7 @@ import { useArchive } from "./archive";
 import { showDialog } from "./conversationDialogs";
 import { useConversations } from "./conversationList";
 import { useSelectionActions } from "./selection";
+import { isUnread, markRead, markUnread, useShown } from "./unread";
 
 export interface OneConversation {
   id: string;
@@ -53,6 +54,13 @@ export function useConversationActions({ id, info, title, isHere }: OneConversat
     icon: "pin",
     run: () => void pin(),
   };
+  const isNew = isUnread(useShown(), info);
+  const reading: PageAction = {
+    name: "unread",
+    label: isNew ? words.markRead : words.markUnread,
+    icon: "envelope",
+    run: () => info && (isNew ? markRead([info]) : markUnread(info)),
+  };
   const printing: PageAction = {
     name: "print",
     label: words.print,
@@ -62,6 +70,7 @@ export function useConversationActions({ id, info, title, isHere }: OneConversat
   return [
     ...(archived ? [] : [pinning]),
     { name: "labels", label: words.labels.open, icon: "tag", run: () => showDialog("labels", id) },
+    ...(info ? [reading] : []),
     ...(isHere ? [printing] : []),
     { name: "share", label: words.share.open, icon: "link", run: () => showDialog("shares", id) },
     { name: "rules", label: words.givenRules.open, icon: "shield", run: () => showDialog("rules", id) },

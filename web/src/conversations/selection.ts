@@ -7,6 +7,7 @@ import { useNotices } from "../app/Notices";
 import { notifyChange } from "../app/serverChanges";
 import { deleteDrafts } from "../composer/drafts";
 import { useConversations } from "./conversationList";
+import { forgetShown } from "./unread";
 
 /** Milliseconds until a deletion is carried out, unless its notice is dismissed. As long as the notice is shown. */
 const LATER = 20_000;
@@ -30,6 +31,7 @@ function deleteLater(id: string, done: () => void): void {
   const run = () => {
     keep(id);
     deleteDrafts(id);
+    forgetShown(id);
     const address = document.baseURI.replace(/\/$/, "") + pathOf(id);
     // It has to outlive the page.
     const how = { method: "DELETE", headers: pageHeaders(document.baseURI), keepalive: true };

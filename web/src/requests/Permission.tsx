@@ -19,6 +19,7 @@ import {
 import { useId } from "react";
 import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
+import { Key } from "../app/Key";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
 import { useKeys } from "../app/shortcuts";
@@ -60,7 +61,8 @@ export function Permission({ conversation, request, decide, role, place }: Props
   const hasKeys = place === 0;
   const isOn = isReady && hasKeys && form === "plain";
   const rules = useId();
-  useKeys({ y: allow, n: deny, ...(meanings.length ? { a: () => always(usual) } : {}) }, isOn);
+  useKeys({ allow, deny, ...(meanings.length ? { always: () => always(usual) } : {}) }, isOn);
+  const keyLook = isOn ? undefined : "soon";
   return (
     <PermissionRoot
       permission={permission}
@@ -119,7 +121,7 @@ export function Permission({ conversation, request, decide, role, place }: Props
           {rulesIn(suggestions, words).map((rule, number) => (
             <li key={rule}>
               <PermissionAlways rules={meanings[number] ?? usual} aria-describedby={`${rules}-${number}`}>
-                {words.always} {hasKeys && number === 0 && <Key of="a" isOn={isOn} />}
+                {words.always} {hasKeys && number === 0 && <Key of="always" className={keyLook} />}
               </PermissionAlways>
               <span id={`${rules}-${number}`}>
                 <VisibleText text={rule} />
@@ -131,15 +133,15 @@ export function Permission({ conversation, request, decide, role, place }: Props
       {form === "plain" && (
         <div className="choices">
           <PermissionAllow className="primary">
-            {words.allow} {hasKeys && <Key of="y" isOn={isOn} />}
+            {words.allow} {hasKeys && <Key of="allow" className={keyLook} />}
           </PermissionAllow>
           {meanings.length === 1 && (
             <PermissionAlways rules={usual} aria-describedby={rules}>
-              {words.always} {hasKeys && <Key of="a" isOn={isOn} />}
+              {words.always} {hasKeys && <Key of="always" className={keyLook} />}
             </PermissionAlways>
           )}
           <PermissionDeny>
-            {words.deny} {hasKeys && <Key of="n" isOn={isOn} />}
+            {words.deny} {hasKeys && <Key of="deny" className={keyLook} />}
           </PermissionDeny>
           {permission.takesText && (
             <div className="lesser-choices">
@@ -169,11 +171,6 @@ export function Permission({ conversation, request, decide, role, place }: Props
       )}
     </PermissionRoot>
   );
-}
-
-/** A key that decides; pale until it works. */
-function Key({ of, isOn }: { of: string; isOn: boolean }) {
-  return <kbd className={isOn ? undefined : "soon"}>{of}</kbd>;
 }
 
 /** Shows the changed input once more, if a part of it is invisible in a field. */

@@ -28,7 +28,7 @@ export function FindableTimeline(props: Props) {
   const words = useWords();
   const [isOpen, setOpen] = useState(false);
   const [found, setFound] = useState<{ hit: TextHit; text: string }>();
-  useAction({ name: "find", label: words.find.title, icon: "search", keys: "Ctrl+F", run: openFindBar });
+  useAction({ name: "find", label: words.find.title, icon: "search", shortcut: "find", run: openFindBar });
   const latest = useRef(props);
   latest.current = props;
   const { showNotice, showRefusal } = useNotices();
@@ -55,10 +55,9 @@ export function FindableTimeline(props: Props) {
     return () => removeEventListener(OPEN, open);
   }, []);
   useKeys({
-    "Mod+f": (event) => {
+    find: () => {
       const field = document.querySelector<HTMLInputElement>(".find-bar input");
-      if (field !== null && field === document.activeElement) return; // the browser's own search
-      event.preventDefault();
+      if (field !== null && field === document.activeElement) return false; // the browser's own search
       setOpen(true);
       field?.select();
     },

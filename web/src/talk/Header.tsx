@@ -8,6 +8,7 @@ import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { linkTo } from "../app/navigation";
 import { useOnline } from "../app/online";
+import { useTooltip } from "../app/shortcuts";
 import { openSidebar } from "../app/sidebar";
 import { ConversationMenu } from "../conversations/ConversationMenu";
 import { useConversations } from "../conversations/conversationList";
@@ -32,6 +33,7 @@ interface Props {
 
 export function Header({ id, view, connection, info, title, name, capabilities, showAgent }: Props) {
   const words = useWords();
+  const tooltip = useTooltip();
   const { status, totals } = view;
   const isOnline = useOnline();
   const line = !isOnline ? "offline" : connection === "connected" ? undefined : "unknown";
@@ -85,7 +87,7 @@ export function Header({ id, view, connection, info, title, name, capabilities, 
           type="button"
           className="quiet"
           aria-label={words.agentPanel.title}
-          title={`${words.agentPanel.title} (m)`}
+          title={tooltip(words.agentPanel.title, "agent")}
           onClick={showAgent}
         >
           <Icon name="agent" />
@@ -95,7 +97,7 @@ export function Header({ id, view, connection, info, title, name, capabilities, 
         type="button"
         className="quiet"
         aria-label={words.find.title}
-        title={`${words.find.title} (Ctrl+F)`}
+        title={tooltip(words.find.title, "find")}
         onClick={openFindBar}
       >
         <Icon name="search" />

@@ -1,18 +1,24 @@
+import { Key } from "../app/Key";
 import { useWords } from "../app/language";
+import { useShortcuts } from "../app/shortcuts";
 
-const KEYS = ["/", "@", "ArrowUp", "Ctrl+K", "?"] as const;
+const SIGNS = ["/", "@", "ArrowUp"] as const;
+const SHORTCUTS = ["palette", "help"] as const;
 
 /** What can be typed: for a person who sees the page for the first time. At the start there are no earlier messages. */
 export function Hints({ isStart = false }: { isStart?: boolean }) {
   const words = useWords();
+  const keys = useShortcuts();
   return (
     <ul className="hints">
-      {KEYS.filter((key) => !(isStart && key === "ArrowUp")).map((key) => (
-        <li key={key}>
-          {key.split("+").map((each) => (
-            <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
-          ))}{" "}
-          {key === "?" ? words.keyboard : words.keys[key]}
+      {SIGNS.filter((sign) => !(isStart && sign === "ArrowUp")).map((sign) => (
+        <li key={sign}>
+          <kbd>{sign === "ArrowUp" ? "↑" : sign}</kbd> {words.hints[sign]}
+        </li>
+      ))}
+      {SHORTCUTS.filter((name) => keys[name] !== null).map((name) => (
+        <li key={name}>
+          <Key of={name} /> {name === "help" ? words.keyboard : words.hints[name]}
         </li>
       ))}
     </ul>

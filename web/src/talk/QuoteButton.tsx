@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
-import { useKeys } from "../app/shortcuts";
+import { useKeys, useTooltip } from "../app/shortcuts";
 
 /** Pixels: half of the width of the button, and some room. */
 const HALF = 56;
@@ -12,9 +12,10 @@ interface Place {
   left: number;
 }
 
-/** A button below selected text of messages. The key `q` does the same. */
+/** A button below selected text of messages. Its shortcut does the same. */
 export function QuoteButton({ quote }: { quote: (text: string) => void }) {
   const words = useWords();
+  const tooltip = useTooltip();
   const button = useRef<HTMLButtonElement>(null);
   const [place, setPlace] = useState<Place>();
   useEffect(() => {
@@ -51,13 +52,7 @@ export function QuoteButton({ quote }: { quote: (text: string) => void }) {
     getSelection()?.removeAllRanges();
     quote(quoted(text));
   };
-  useKeys({
-    q: (event) => {
-      if (!selected()) return;
-      event.preventDefault(); // the letter is not typed into the composer, which gets the focus
-      run();
-    },
-  });
+  useKeys({ quote: () => (selected() ? run() : false) });
   if (!place) return null;
   return (
     <button
@@ -65,7 +60,7 @@ export function QuoteButton({ quote }: { quote: (text: string) => void }) {
       type="button"
       className="small quote"
       style={place}
-      title={`${words.quote} (q)`}
+      title={tooltip(words.quote, "quote")}
       onMouseDown={(event) => event.preventDefault()} // the selection stays
       onClick={run}
     >

@@ -16,6 +16,7 @@ import { returnFiles } from "../composer/returnedFiles";
 import { useConversationActions } from "../conversations/conversationActions";
 import { useInfo } from "../conversations/conversationList";
 import { nameOf, useOriginal } from "../conversations/forks";
+import { useReading } from "../conversations/unread";
 import type { Subject } from "../inspect/Inspector";
 import { Requests } from "../requests/Requests";
 import { AgentName } from "./AgentMark";
@@ -67,6 +68,7 @@ function Inside({ at }: { at: number | undefined }) {
   const title = view.title ?? info?.title ?? undefined; // the list may have it before the connection is open
   const name = nameOf(title, info, useOriginal(info), words);
   useTitle(name, status);
+  useReading(id, status, info);
 
   const { stop: interrupt, isStopping } = useStop(conversation, status, showRefusal);
   const stop = useCallback(async () => {
@@ -76,25 +78,22 @@ function Inside({ at }: { at: number | undefined }) {
   }, [interrupt, showNotice, words]);
   const mayStop = status?.turn_id !== undefined;
   const stopOrLeave = (event: KeyboardEvent) => {
-    if (isTyping(event.target) && event.target !== composer()) return; // Escape leaves that field
-    event.preventDefault();
+    if (isTyping(event.target) && event.target !== composer()) return false; // Escape leaves that field
     void stop();
   };
-  useKeys({ Escape: stopOrLeave }, mayStop);
-  useKeys({
-    i: (event) => {
-      event.preventDefault();
-      composer()?.focus();
-    },
-  });
+  useKeys({ stop: stopOrLeave }, mayStop);
+  useKeys({ write: () => composer()?.focus() });
   const isPanel = hasPanel(capabilities, status);
   const showAgent = () => setOver({ name: "agent" });
-  useKeys({ m: showAgent }, isPanel);
+  useKeys({ agent: showAgent }, isPanel);
   useAction(
-    { name: "agent", label: words.agentPanel.title, icon: "agent", keys: "m", run: showAgent },
+    { name: "agent", label: words.agentPanel.title, icon: "agent", shortcut: "agent", run: showAgent },
     isPanel,
   );
-  useAction({ name: "stop", label: words.stop, icon: "stop", keys: "Esc", run: () => void stop() }, mayStop);
+  useAction(
+    { name: "stop", label: words.stop, icon: "stop", shortcut: "stop", run: () => void stop() },
+    mayStop,
+  );
   useCopyActions(view);
   useActions("conversation", useConversationActions({ id, info, title, isHere: true }));
   const mayFork = capabilities?.fork === true;

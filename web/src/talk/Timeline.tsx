@@ -208,7 +208,7 @@ export function Timeline(props: Props) {
     if (next === undefined) return by < 0 ? older() : stick();
     jump(next);
   };
-  useKeys({ "[": () => walk(-1), "]": () => walk(1) });
+  useKeys({ earlier: () => walk(-1), later: () => walk(1) });
   const isPrinting = useIsPrinting();
   const thinks = isThinking(view) && connection === "connected";
   return (

@@ -23,7 +23,7 @@ export const list = {
   showArchived: "Archived",
   showCurrent: "Current conversations",
   archivedHeading: "Archived conversations",
-  listHint: "What you say to an agent is kept here. Start with “New conversation”, or press c.",
+  listHint: "What you say to an agent is kept here. Start with “New conversation”.",
   groups: {
     pinned: "Pinned",
     today: "Today",
@@ -33,6 +33,9 @@ export const list = {
   },
   pin: "Pin to the top",
   unpin: "Unpin",
+  unread: "Unread",
+  markRead: "Mark as read",
+  markUnread: "Mark as unread",
   actionsOn: (title: string) => `Actions on “${title}”`,
   labels: {
     open: "Labels",

@@ -1,1 +1,0 @@
-import{u as i,A as r,y as l,J as u,j as o,D as f}from"./index-0ywZg8yo.js";import{R as m}from"./RuleList-CkcHI31i.js";function R({id:e,close:a}){const t=i(),s=r(e),n=l(s?.title,s,u(s),t);return o.jsx(f,{label:t.givenRules.titleOf(n),close:a,children:()=>o.jsx(m,{id:e})})}export{R as default};

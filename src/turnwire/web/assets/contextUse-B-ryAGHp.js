@@ -1,1 +1,0 @@
-import{r as i,ai as f,aj as x}from"./index-0ywZg8yo.js";function m(o,e,t){const{total_tokens:n,max_tokens:s,percentage:c}=t,a=c??(s?n/s*100:void 0),r=a===void 0?null:{turn:e,total:n,most:s,percent:a};f(x(o),r&&JSON.stringify(r))}function u(o,e,t){i.useEffect(()=>{t&&m(o,e,t)},[o,t])}export{m as s,u};
