@@ -94,6 +94,7 @@ export {
   useUnsavedDraft,
 } from "./headless/composer.js";
 export { escapeInvisible, hasInvisible } from "./headless/invisible.js";
+export { isObject, textIn } from "./headless/json.js";
 export type { PastedText } from "./headless/pasted_text.js";
 export {
   type Decide,

@@ -1,21 +1,10 @@
 // Reads the inputs and results of tools of any agent.
+import { isObject, textIn } from "@turnwire/react";
 import { withoutColours } from "./ansi";
 
+export { isObject, textIn };
+
 export type Json = Record<string, unknown>;
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Returns the first of these fields that is a string. */
-export function textIn(value: unknown, ...names: string[]): string | undefined {
-  if (!isObject(value)) return undefined;
-  for (const name of names) {
-    const found = value[name];
-    if (typeof found === "string" && found) return found;
-  }
-  return undefined;
-}
 
 /** Returns the first of these fields that is a string, with its name; prefers a non-empty one. */
 export function fieldOf(value: Json, ...names: string[]): { name: string; text: string } | undefined {
