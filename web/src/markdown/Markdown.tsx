@@ -144,7 +144,8 @@ function Table({ table }: { table: Tokens.Table }) {
     </Tag>
   );
   return (
-    <section className="table" tabIndex={0} aria-label={words.table}>
+    // A group: several tables of one page would be landmarks with one name.
+    <div className="table" role="group" tabIndex={0} aria-label={words.table}>
       <table>
         <thead>
           <tr>{table.header.map((each, at) => cell(each, at, "th"))}</tr>
@@ -155,7 +156,7 @@ function Table({ table }: { table: Tokens.Table }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }
 

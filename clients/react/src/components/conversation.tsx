@@ -19,6 +19,8 @@ export interface ConversationProps {
   tail?: number;
   render?: BlockRenderers;
   placeholder?: string;
+  /** What becomes of a long text that is pasted; by default a file. */
+  longPaste?: "file" | "text";
   className?: string;
 }
 
@@ -34,6 +36,7 @@ export function Conversation({ id, tail, ...shown }: ConversationProps): ReactEl
 function Everything({
   render,
   placeholder,
+  longPaste,
   className,
 }: Omit<ConversationProps, "id" | "tail">): ReactElement {
   const words = useWords();
@@ -66,7 +69,11 @@ function Everything({
         {error?.message ?? (connection === "connected" ? "" : words.connecting)}
         {unanswered.length > 0 && ` ${words.sending}`}
       </p>
-      <Composer id={id} {...(placeholder === undefined ? {} : { placeholder })} />
+      <Composer
+        id={id}
+        {...(placeholder === undefined ? {} : { placeholder })}
+        {...(longPaste === undefined ? {} : { longPaste })}
+      />
     </section>
   );
 }
