@@ -84,6 +84,8 @@ export const start = {
     is_free: "costs nothing",
   },
   begin: "Start",
+  startsLater: "The conversation starts as soon as the server answers.",
+  agentsLater: "The agents are shown as soon as the server answers.",
   ideas: "Try",
   demoIdeas: [
     "Show me everything",

@@ -73,6 +73,8 @@ export const start: typeof english = {
     is_free: "不产生费用",
   },
   begin: "开始",
+  startsLater: "服务器一有响应就开始对话。",
+  agentsLater: "服务器一有响应就会显示智能体。",
   ideas: "试一试",
   demoIdeas: ["展示全部", "思考一下，再使用工具", "问我一个问题", "删除 build 文件夹", "写一篇长文"],
   taskIdeas: ["介绍一下这个项目", "查明一个测试为何失败", "上周改了什么？"],
