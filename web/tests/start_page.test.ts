@@ -30,6 +30,8 @@ test("an agent is chosen by its card; one that is not ready says what is missing
   const agents = page.getByRole("radiogroup", { name: "Agent" });
   await expect.poll(() => agents.getByRole("radio", { name: "demo" }).isChecked()).toBe(true);
   await agents.getByText("Needs no key and no network.").waitFor();
+  await page.getByText("Files of the working directory").waitFor();
+  expect(await page.getByText("The agent's commands").count()).toBe(0); // the demo has none
   expect(await agents.getByRole("radio", { name: "claude" }).isDisabled()).toBe(true);
   await agents.getByText("What is missing").first().click();
   await agents.getByText("There is no credential for Claude.").waitFor();

@@ -2,6 +2,7 @@
 import { useTurnwire } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
+import { CopyButton } from "../app/CopyButton";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
@@ -206,7 +207,7 @@ export function NewConversation() {
           ))}
         </div>
       </form>
-      <Hints isStart />
+      <Hints isStart hasCommands={commands.isPossible} />
       {isPicking && <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />}
       {careful.dialog}
     </main>
@@ -216,6 +217,7 @@ export function NewConversation() {
 /** An agent to choose: what it is, what it can do, or what is missing to use it. */
 function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolean; choose: () => void }) {
   const words = useWords();
+  const line = lookUp(words.agentLines, agent.name);
   const able = agent.abilities.map(({ name, text }) => lookUp(words.abilities, name) ?? text);
   return (
     <div className={`agent-card${isChosen ? " chosen" : ""}${agent.ready ? "" : " missing"}`}>
@@ -235,7 +237,7 @@ function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolea
             {agent.name}
             {!agent.ready && <span className="muted"> · {words.notReady}</span>}
           </strong>
-          <span lang="en">{agent.description}</span>
+          <span lang={line === undefined ? "en" : undefined}>{line ?? agent.description}</span>
           {isChosen && (
             <small className="muted">
               {agent.version && `${words.versionOf(agent.version)} `}
@@ -247,9 +249,28 @@ function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolea
       {agent.unavailable && (
         <details>
           <summary>{words.missing}</summary>
-          <small lang="en">{agent.unavailable}</small>
+          <MissingPart text={agent.unavailable} />
         </details>
       )}
     </div>
+  );
+}
+
+/** What an agent needs, in English. A command can be copied: it is between backticks, or at the end. */
+function MissingPart({ text }: { text: string }) {
+  const parts = text.replace(/(Install it:)\s+([^`]+)$/, "$1 `$2`").split("`");
+  return (
+    <small lang="en">
+      {parts.map((part, at) =>
+        at % 2 ? (
+          <span key={at} className="command">
+            <code>{part}</code>
+            <CopyButton text={part} />
+          </span>
+        ) : (
+          part
+        ),
+      )}
+    </small>
   );
 }

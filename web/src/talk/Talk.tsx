@@ -213,7 +213,7 @@ function Inside({ at }: { at: number | undefined }) {
               </button>
             ))}
           </div>
-          <Hints />
+          <Hints hasCommands={supportsControl(capabilities, "commands")} />
         </Empty>
       ) : (
         <AgentName value={agent ?? ""}>

@@ -72,6 +72,12 @@ export const start: typeof english = {
     keeps_budget: "在一轮之内遵守预算",
     is_free: "不产生费用",
   },
+  agentLines: {
+    demo: "不需要密钥和网络，展示对话的全部功能。",
+    replay: "回放一段录制的 Claude Code 对话。",
+    claude: "Claude Code，Anthropic 的编程智能体。",
+    codex: "Codex，OpenAI 的编程智能体。",
+  },
   begin: "开始",
   startsLater: "服务器一有响应就开始对话。",
   agentsLater: "服务器一有响应就会显示智能体。",
