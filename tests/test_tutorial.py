@@ -163,7 +163,9 @@ def test_the_page_streams_asks_and_survives_the_death_of_the_server(
             browser.run(f"show({json.dumps(failed)})")
             browser.until(lambda shown: "Failed: No." in shown)
     rows = [row.strip() for row in text.splitlines() if row.strip()]
-    assert rows[:5] == [
+    assert rows[:7] == [
+        "Restaurant",
+        "Welcome! What would you like to eat?",
         "You: Good evening",
         "Good evening! We have soup, salad, pasta.",
         "You: One soup, please",

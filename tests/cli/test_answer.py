@@ -96,7 +96,7 @@ class TestAfterAKill:
     ) -> None:
         shown = tell("inbox").stdout
         assert "? Which colour shall it be?" in shown
-        assert f"Answer it: turnwire answer {killed}\n" in shown
+        assert f"Answer it: turnwire answer {killed} 1  (a number, or your own words)\n" in shown
         assert tell("answer", killed, "blue").exit_code == 0
         assert tell("inbox").stdout == "Nothing waits for an answer.\n"
 
@@ -145,7 +145,7 @@ class TestWithoutATerminal:
         assert ran.exit_code == 3
         said = ran.stdout
         assert "$ rm -r build" in said
-        asks = "Bash needs permission, but there is no terminal to ask at. The turn stops."
+        asks = "Command needs permission, but there is no terminal to ask at. The turn stops."
         assert f"{asks} Go on at a terminal: " in said
 
 

@@ -17,10 +17,10 @@ from turnwire.core.status import OpenRequest
     ("block", "said"),
     [
         ({"type": "todo_list", "items": []}, []),
-        ({"type": "web_search", "query": "soup", "status": "completed"}, ["✓ web search  soup"]),
+        ({"type": "web_search", "query": "soup", "status": "completed"}, ["✓ Web search  soup"]),
         (
             {"type": "command_execution", "command": "ls", "status": "failed"},
-            ["✗ command  $ ls"],
+            ["✗ Command  $ ls"],
         ),
         (
             {"type": "mcp_tool_call", "server": "colours", "tool_name": "pick"},
@@ -28,7 +28,7 @@ from turnwire.core.status import OpenRequest
         ),
         (
             {"type": "file_change", "changes": [{"path": "/a", "diff": "+x"}]},
-            ["✓ file change  /a"],
+            ["✓ Change  /a"],
         ),
         ({"type": "error", "message": "No."}, ["No."]),
         ({"type": "file_ref", "path": "/a.png"}, ["✓ file  /a.png"]),
@@ -43,7 +43,7 @@ def test_each_kind_of_block_looks_like_what_it_is(block: Any, said: list[str]) -
 def test_changed_files_are_drawn_as_a_diff() -> None:
     changes = [{"path": "/a", "kind": "update", "diff": "@@ -1 +1 @@\n-x\n+y\n"}]
     call = Call("c", "file_change", Voice(), {"changes": changes})
-    assert head_of(call).plain == "● file change"
+    assert head_of(call).plain == "● Change"
     lines = input_of(call)
     assert [line.plain for line in lines] == ["update /a", "  @@ -1 +1 @@", "  -x", "  +y"]
     assert "green" in str(lines[-1].spans)

@@ -97,8 +97,8 @@ def test_the_answer_grows_above_the_prompt(home: Path) -> None:
         shown = person.screen.lines
         assert shown[0] == "> think and use a tool"
         assert "I have thought about it: 42 is still a good answer." in shown
-        (tool,) = (line for line in shown if "Bash" in line)
-        assert tool.startswith("✓ Bash  List the files  $ ls -l")
+        (tool,) = (line for line in shown if "Command" in line)
+        assert tool.startswith("✓ Command  List the files  $ ls -l")
         assert tool.endswith("4 lines")
         assert shown[-2:] == [READY, "● live · demo · Ctrl-D leaves"]
 
@@ -536,7 +536,7 @@ class TestWithoutATerminal:
         with server(home):
             ran = start("chat", "--data-dir", home, input=b"permission\n")
             assert ran.returncode == 3
-            assert b"Left open: the permission for Bash." in ran.stdout
+            assert b"Left open: the permission for Command." in ran.stdout
             (item,) = lines(tell("inbox", "--json"))
             answered = start(
                 "inbox", "--data-dir", home, "answer", item["inbox_item_id"][:8], "--allow"

@@ -113,7 +113,7 @@ class TestWhatIsGivenBack:
 class TestAToolInOneLine:
     def test_while_it_runs_shows_the_last_line_it_printed(self) -> None:
         call = Call("t", "Bash", Voice(), {"command": "make"}, printed="one\ntwo\n")
-        assert brief_of(call).plain == "● Bash  $ make  two"
+        assert brief_of(call).plain == "● Command  $ make  two"
 
     @pytest.mark.parametrize(
         ("result", "said"), [("", ""), ("done\n", "  done"), ("one\ntwo\n", "  2 lines")]
@@ -121,7 +121,7 @@ class TestAToolInOneLine:
     def test_shows_the_result_at_the_end(self, result: str, said: str) -> None:
         call = Call("t", "Bash", Voice(), {"command": "make"}, result=result, is_over=True)
         call.elapsed = 1.5
-        assert brief_of(call).plain == f"✓ Bash  $ make  1.5 s{said}"
+        assert brief_of(call).plain == f"✓ Command  $ make  1.5 s{said}"
 
     def test_that_failed_says_why(self) -> None:
         call = Call("t", "Read", Voice(), {"path": "x\u202ey"}, is_over=True, is_error=True)

@@ -50,7 +50,7 @@ def test_a_pipe_gets_plain_text(tell: Tell) -> None:
     assert "\x1b" not in said
     assert "(thinking) The person wants to see me think." in said
     assert "I have thought about it: **42** is still a good answer.\n" in said
-    assert "✓ Bash  List the files" in said
+    assert "✓ Command  List the files" in said
     assert said.splitlines()[-1].startswith("Go on: turnwire run --conversation ")
 
 
@@ -233,7 +233,7 @@ def test_a_conversation_is_shown_as_it_was(talked: str, tell: Tell) -> None:
     shown = tell("show", talked[:6]).stdout
     assert shown.startswith("think tool subagent plan\n")
     assert "\n> think tool subagent plan\n" in shown
-    assert "\n✓ Bash  List the files" in shown
+    assert "\n✓ Command  List the files" in shown
     assert "\n| There are 48 words in notes.txt.\n" in shown
     assert "\n> error\n" in shown
     assert "\n✗ The demo failed, as it was asked to.  (demo_error)\n" in shown

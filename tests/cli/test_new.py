@@ -68,9 +68,9 @@ def test_a_new_agent_runs_is_talked_to_and_answers_in_another_process(
     # So is the one of the inbox, which does not know the module: the shell may know it.
     listed = ("inbox", "--data-dir", "data")
     shown = turnwire(*listed, folder=project, env={"TURNWIRE_AGENT": agent}).stdout.decode()
-    assert f"Answer it: turnwire {shlex.join(words)}\n" in shown
+    assert f"Answer it: turnwire {shlex.join(words)} 1" in shown
     shown = turnwire(*listed, folder=project).stdout.decode()
-    assert f"Answer it: TURNWIRE_AGENT=module:attribute turnwire {shlex.join(words)}\n" in shown
+    assert f"Answer it: TURNWIRE_AGENT=module:attribute turnwire {shlex.join(words)} 1" in shown
     answered = turnwire(*words, "large", folder=project, env={"TURNWIRE_AGENT": agent})
     assert (answered.returncode, answered.stderr) == (0, b"")
     assert b"A large one it is." in answered.stdout

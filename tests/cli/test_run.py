@@ -25,15 +25,15 @@ def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_sub_agents(home: Pat
     for words in (
         "The person wants to see me think.",
         "I have thought about it: 42 is still a good answer.",
-        "✓ Bash  List the files",
+        "✓ Command  List the files",
         "  $ ls -l",
         "  -rw-r--r--  1 demo   310 notes.txt",
         "Plan  3 of 3 done",
         "  ✓ See that it works",
-        "● Agent  Count the words of the notes",
+        "● Sub-agent  Count the words of the notes",
         "│ I count them.",
         "│   $ wc -w notes.txt",
-        "✓ Agent  Count the words of the notes",
+        "✓ Sub-agent  Count the words of the notes",
         "My helper counted 48 words.",
         "tokens in",
     ):
@@ -138,7 +138,8 @@ class TestAPermission:
             assert terminal.end() == 3
             said = " ".join(terminal.screen.lines)
         assert (
-            "You did not decide, so Bash does not run and the turn stops. Go on: turnwire" in said
+            "You did not decide, so Command does not run and the turn stops. Go on: turnwire"
+            in said
         )
 
     def test_shows_exactly_what_would_run(self, home: Path) -> None:
@@ -264,7 +265,7 @@ def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, tell: 
     name = str(conversation["conversation_id"])
     with Terminal("run", "--conversation", name[:4], "tool", home=home) as terminal:
         assert terminal.end() == 0
-        assert "✓ Bash  List the files" in terminal.screen.text
+        assert "✓ Command  List the files" in terminal.screen.text
     (conversation,) = lines(tell("list", "--json"))
     assert (conversation["conversation_id"], conversation["turns"]) == (name, 2)
 
@@ -299,7 +300,7 @@ def test_code_that_is_longer_than_the_screen_is_complete(home: Path) -> None:
 def test_a_simple_terminal_gets_plain_text(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "think tool", home=home, NO_COLOR="1") as terminal:
         assert terminal.end() == 0
-        assert "✓ Bash  List the files" in terminal.screen.text
+        assert "✓ Command  List the files" in terminal.screen.text
     with Terminal("run", "--agent", QUICK, "think tool", home=home, TERM="dumb") as terminal:
         assert terminal.end() == 0
         assert "(thinking) The person wants to see me think." in terminal.screen.text.replace(

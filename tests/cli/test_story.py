@@ -161,8 +161,8 @@ class TestTools:
             result("done"),
         )
         assert shown == (
-            "● Agent  Look\n\n| ● Agent  Look closer\n\n| | deep\n\n"
-            "| ✓ Agent  Look closer  1.5 s\n|   found\n\n✓ Agent  Look  1.5 s\n  done\n"
+            "● Sub-agent  Look\n\n| ● Sub-agent  Look closer\n\n| | deep\n\n"
+            "| ✓ Sub-agent  Look closer  1.5 s\n|   found\n\n✓ Sub-agent  Look  1.5 s\n  done\n"
         )
 
     def test_plans_are_shown_by_their_steps(self) -> None:

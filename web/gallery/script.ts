@@ -158,7 +158,7 @@ export class Script {
     return this.waits({ ...request, ...asked, ...more, inbox_item_id: `in-${id}` });
   }
 
-  /** A person has answered the last request. */
+  /** A person has answered the last request. The answer to a question is the result of its call. */
   resolved(more: Record<string, unknown>): this {
     const [request] = this.status.requests as { request_id: string }[];
     const message_sequence = this.next();
@@ -169,7 +169,10 @@ export class Script {
       ...outcome,
       ...more,
     });
-    return this.tell({ state: "streaming", requests: [] });
+    this.tell({ state: "streaming", requests: [] });
+    return more.delivered_as === "tool_result"
+      ? this.result(`${request?.request_id}`, JSON.stringify(more.answer))
+      : this;
   }
 
   /** The turn ends. */

@@ -4,19 +4,33 @@ import { at, type Frame } from "./script";
 import { STATES, type State } from "./states";
 
 /**
- * What the whole page is in: no requests wait (`empty`), no request is answered (`slow`), or the
- * person is not signed in (`guest`).
+ * What the whole page is in: no requests wait (`empty`), no request is answered (`slow`), the server
+ * cannot be reached (`down`), or the person is not signed in (`guest`).
  */
 const mode = new URLSearchParams(location.search).get("gallery");
 
 /** The close code of a conversation that is missing, archived or deleted. */
 const CLOSED = 4504;
 
+/** The agent of all conversations. */
+const AGENT = "claude";
+
+/** As the server does it. */
+function activityOf({ script }: State): string {
+  const { state, turn_id, background_tasks } = script.status as Record<string, unknown>;
+  if (["waiting_input", "interrupted", "error"].includes(String(state))) return String(state);
+  const isWorking =
+    state === "streaming" ||
+    typeof turn_id === "number" ||
+    (background_tasks as unknown[] | undefined)?.length;
+  return isWorking ? "working" : "idle";
+}
+
 function infoOf({ id, title, script, archived, labels, pinned }: State) {
   const place = STATES.findIndex((each) => each.id === id);
   return {
     id,
-    agent: "claude",
+    agent: AGENT,
     created_at: at(0),
     updated_at: at(3600 - place), // the list has the order of the states
     head: 1,
@@ -61,11 +75,14 @@ function answerTo(path: string, query: URLSearchParams, token: string | undefine
   }
   switch (path) {
     case "/api/conversations": {
-      const is = (name: "archived" | "pinned") => query.get(name);
+      const is = (name: string) => query.get(name);
       const shown = STATES.filter(
         (each) =>
           (is("archived") === null || String(each.archived === true) === is("archived")) &&
-          (is("pinned") === null || String(each.pinned === true) === is("pinned")),
+          (is("pinned") === null || String(each.pinned === true) === is("pinned")) &&
+          (is("agent") === null || is("agent") === AGENT) &&
+          (is("label") === null || each.labels?.includes(is("label") ?? "")) &&
+          (is("activity") === null || activityOf(each) === is("activity")),
       );
       const from = Number(query.get("offset") ?? 0);
       const to = from + Number(query.get("limit") ?? 50);
@@ -183,6 +200,7 @@ export function replaceServer(): void {
   globalThis.fetch = async (input, init) => {
     const { pathname, searchParams, origin } = new URL(String(input), location.href);
     if (origin !== location.origin || !pathname.startsWith("/api/")) return real(input, init);
+    if (mode === "down") throw new TypeError("Failed to fetch");
     if (mode === "slow") return new Promise(() => {});
     const token = new Headers(init?.headers).get("Authorization")?.replace("Bearer ", "");
     return answerTo(pathname, searchParams, token);

@@ -478,6 +478,8 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/?gallery=guest": "Not signed in",
   "/inbox?gallery=slow": "Loading: list and inbox",
   "/?gallery=slow": "Loading: agents",
+  "/?gallery=down": "Server lost: start page",
+  "/inbox?gallery=down": "Server lost: inbox",
   "/shared#whole": "Shared conversation",
   "/shared#ended": "Shared link that has ended",
   "/offline.html": "Offline",

@@ -131,6 +131,33 @@ test("the archive has a heading, and taking out of it can be undone", async ({ p
   await expect.poll(async () => (await infoOf(id)).archived).toBe(true);
 });
 
+test("undo after archiving from the list stays on the page, and its notice covers no page", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const { id } = await create("Kept away");
+  await page.goto(`${here.server.url}/inbox`);
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  await page.getByRole("link", { name: "Kept away" }).hover();
+  await page.getByTitle("Actions on “Kept away”").click();
+  await page.getByRole("menuitem", { name: "Archive" }).click();
+  await expect.poll(async () => (await infoOf(id)).archived).toBe(true);
+  const notice = page.locator(".notice", { hasText: "Archived" });
+  await notice.waitFor();
+  const edges = await notice.evaluate((each) => {
+    const right = (found: Element | null) => found?.getBoundingClientRect().right ?? 0;
+    const main = document.getElementById("main")?.getBoundingClientRect().left ?? 0;
+    return { rest: right(each) - right(each.querySelector("button:last-child")), over: right(each) - main };
+  });
+  expect(edges.rest).toBeLessThanOrEqual(12);
+  expect(edges.over).toBeLessThanOrEqual(0);
+  await notice.getByRole("button", { name: "Undo" }).click();
+  await expect.poll(async () => (await infoOf(id)).archived).toBe(undefined);
+  await page.locator(".notice", { hasText: "Taken out" }).waitFor();
+  expect(page.url()).toBe(`${here.server.url}/inbox`);
+});
+
 test("on a phone the menu of a conversation is there without a mouse, and inside of the screen", async ({
   expect,
 }) => {

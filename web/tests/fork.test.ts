@@ -67,3 +67,33 @@ test("a fork names its original and links to it", async ({ person, expect }) => 
     .locator("span.original", { hasText: /^Fork$/ })
     .waitFor();
 });
+
+test("a fork before the first message is named as a fork until it is renamed", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("good evening");
+  await state(page, "Ready");
+  await pressIn(page.locator(".row.said", { hasText: "good evening" }), "Edit, and send it");
+  await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
+  const fork = new URL(page.url()).pathname.slice(3);
+  const named = (name: string) => page.getByRole("heading", { name, exact: true }).waitFor();
+  await named("Fork of good evening");
+  const field = page.getByLabel("Message", { exact: true });
+  await field.fill("good morning");
+  await field.press("Enter");
+  await page.locator(".row.turn").waitFor();
+  await state(page, "Ready");
+  await named("Fork of good evening");
+  await page.reload();
+  await named("Fork of good evening");
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  await list.getByRole("link", { name: "Fork of good evening" }).waitFor();
+  await here.server.ask("PATCH", `/api/conversations/${fork}`, { title: "Mornings" });
+  await named("Mornings");
+  // A fork without a title of its own, such as one that another client made, is a fork, too.
+  const other = await here.server.ask<{ id: string }>("POST", `/api/conversations/${id}/fork`, {
+    at_sequence: 0,
+  });
+  await page.goto(`${here.server.url}/c/${other.id}`);
+  await named("Fork of good evening");
+  await expect.poll(() => page.title()).toBe("Fork of good evening · Turnwire");
+});

@@ -212,6 +212,62 @@ describe("the gallery", () => {
     await page.close();
   });
 
+  base("lists the conversations that the chosen label leaves", async () => {
+    const page = await browser.newPage({ locale: "en-GB" });
+    await page.goto(`${url}/inbox?open=filtered`);
+    await page.locator("html[data-open]").waitFor();
+    const left = STATES.filter(({ labels, archived }) => !archived && labels?.includes("birds"));
+    await expect.poll(() => page.locator(".list .entry").count()).toBe(left.length);
+    await page.close();
+  });
+
+  base("shows no sign of work in a question that was answered", async () => {
+    const page = await browser.newPage({ locale: "en-GB" });
+    await page.goto(`${url}/c/tool-question-answered`);
+    await page.locator(".row.turn").waitFor();
+    expect(await page.locator("#main .spinner").count()).toBe(0);
+    await page.close();
+  });
+
+  base("describes agents in the language of the page, and copies the command that one needs", async () => {
+    const page = await browser.newPage({ locale: "zh-CN" });
+    await page.goto(url);
+    await page.getByText("Codex，OpenAI 的编程智能体。").waitFor();
+    const copied = page.evaluate(
+      () =>
+        new Promise<string>((done) => {
+          navigator.clipboard.writeText = async (text) => done(text);
+        }),
+    );
+    await page.locator(".agent-card summary").click();
+    await page.locator(".agent-card .command button").click();
+    expect(await copied).toBe("pip install turnwire[codex]");
+    await page.close();
+  });
+
+  base("writes the choices of the theme, and keeps Chinese buttons in one line on a phone", async () => {
+    const page = await browser.newPage({ locale: "zh-CN", viewport: { width: 375, height: 667 } });
+    for (const [path, texts] of [
+      ["/inbox?open=preferences", ["浅色", "深色"]],
+      ["/c/message-whole-answer?open=labels", ["添加"]],
+      ["/c/message-whole-answer?open=share", ["终止"]],
+    ] as const) {
+      await page.goto(url + path);
+      await page.locator("html[data-open]").waitFor();
+      for (const text of texts) {
+        const shown = page.locator("button:visible", { hasText: text }).first();
+        const lines = await shown.evaluate((each) => {
+          const range = document.createRange();
+          range.selectNodeContents(each);
+          const rows = [...range.getClientRects()].filter((part) => part.width > 0);
+          return Math.max(...rows.map((part) => part.top)) - Math.min(...rows.map((part) => part.top));
+        });
+        expect(lines, text).toBeLessThan(10);
+      }
+    }
+    await page.close();
+  });
+
   base("does not draw a diagram that grows", async () => {
     const page = await browser.newPage();
     const loaded: string[] = [];

@@ -45,12 +45,13 @@ for (const [where, start] of [
     await page.reload();
     await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
     expect(await page.getByRole("heading").count()).toBe(1);
+    await page.getByText("Trying again every two seconds").waitFor();
     expect(page.url()).toBe(address);
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Try now" }).click(); // it stays
     await page
       .getByRole("status")
-      .filter({ hasText: /^Still no answer. Tried at \d/ })
+      .filter({ hasText: /^Still no answer. Tried at \d\d:\d\d:\d\d$/ })
       .waitFor();
     await page.evaluate(() => localStorage.setItem("turnwire:language", "zh"));
     await page.reload();

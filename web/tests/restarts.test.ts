@@ -106,3 +106,18 @@ test("after a kill during an answer the page shows what happened, and sends offl
   await expect.poll(waits).toEqual([]);
   await person.leave();
 });
+
+test("every page without a conversation says that the server cannot be reached, until it is back", async ({
+  onTestFinished,
+}) => {
+  const { browser, server } = await opened(onTestFinished);
+  const person = await Person.enter(browser, server);
+  const tabs = [person.page, await person.tab("/inbox"), await person.tab("/settings")];
+  for (const tab of tabs) await tab.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
+  await server.kill();
+  const banner = { hasText: "The server cannot be reached. Retrying." };
+  for (const tab of tabs) await tab.locator(".line-banner.shown", banner).waitFor();
+  await server.restart();
+  for (const tab of tabs) await tab.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
+  await person.leave();
+});

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { violations } from "./axe";
-import { menuOf, Person } from "./browser";
+import { menuOf, Person, saidOn } from "./browser";
 import { stage } from "./scene";
 import { ROOT, Server } from "./server";
 
@@ -30,6 +30,8 @@ test("an agent is chosen by its card; one that is not ready says what is missing
   const agents = page.getByRole("radiogroup", { name: "Agent" });
   await expect.poll(() => agents.getByRole("radio", { name: "demo" }).isChecked()).toBe(true);
   await agents.getByText("Needs no key and no network.").waitFor();
+  await page.getByText("Files of the working directory").waitFor();
+  expect(await page.getByText("The agent's commands").count()).toBe(0); // the demo has none
   expect(await agents.getByRole("radio", { name: "claude" }).isDisabled()).toBe(true);
   await agents.getByText("What is missing").first().click();
   await agents.getByText("There is no credential for Claude.").waitFor();
@@ -96,4 +98,53 @@ test("on a phone the button to start is in sight, also below a long message", as
   await start.tap();
   await page.waitForURL(/\/c\//);
   await person.leave();
+});
+
+test("the start page that has lost the server keeps the text, says so, and starts when it answers", async ({
+  alone,
+  expect,
+}) => {
+  const { page } = alone;
+  await page.route("**/api/**", (route) => route.abort());
+  await page.goto(`${here.server.url}/new`);
+  const field = page.getByLabel("What do you want to say?");
+  await field.fill("hello");
+  await page.locator(".line-banner.shown", { hasText: "The server cannot be reached." }).waitFor();
+  await page.getByRole("alert").getByText("The agents are shown as soon as").waitFor();
+  await field.press("Enter");
+  const starts = page.getByText("The conversation starts as soon as the server answers.");
+  await starts.waitFor();
+  // A message that is changed is not sent before it is complete.
+  await field.fill("hello again");
+  await starts.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Start" }).click();
+  await starts.waitFor();
+  await page.unroute("**/api/**");
+  await page.waitForURL(/\/c\//);
+  await expect.poll(saidOn(page)).toEqual(["hello again"]);
+});
+
+test("the start page says why the server refuses to list its agents, and asks again when it is online", async ({
+  alone,
+  expect,
+}) => {
+  const { page } = alone;
+  const asked: string[] = [];
+  await page.route("**/api/agents", (route) => {
+    asked.push(route.request().url());
+    return route.fulfill({
+      status: 503,
+      json: { error: { code: "OVERLOADED", message: "Too much to do." } },
+    });
+  });
+  await page.goto(`${here.server.url}/new`);
+  await page.getByRole("alert").getByText("Too much to do.").waitFor();
+  await page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => true })); // it polls no more
+  const before = asked.length;
+  await page.evaluate(() => dispatchEvent(new Event("online")));
+  await expect.poll(() => asked.length).toBeGreaterThan(before);
+  await page.unroute("**/api/agents");
+  await page.evaluate(() => dispatchEvent(new Event("online")));
+  await page.getByRole("radio", { name: "demo" }).waitFor();
+  expect(await page.getByRole("alert").count()).toBe(0);
 });

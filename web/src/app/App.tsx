@@ -6,6 +6,7 @@ import { ConversationsProvider, useConversations } from "../conversations/conver
 import { NewConversation } from "../conversations/NewConversation";
 import { Sidebar } from "../conversations/Sidebar";
 import { useNotifications } from "../inbox/notifications";
+import { ServerBanner } from "../talk/ConnectionBanner";
 import { Talk } from "../talk/Talk";
 import { componentWords } from "../words/componentWords";
 import { client } from "./client";
@@ -15,7 +16,7 @@ import { loadAllWords, useWords, WordsProvider } from "./language";
 import { MeProvider } from "./me";
 import { NoticesProvider, useNotices } from "./Notices";
 import { NotSignedIn } from "./NotSignedIn";
-import { goBack, goTo, usePlace } from "./navigation";
+import { goBack, goTo, type Place, usePlace } from "./navigation";
 import { loadAhead, onDemand } from "./onDemand";
 import { SignInWithLink } from "./SignInWithLink";
 import { usePolling } from "./serverChanges";
@@ -156,9 +157,17 @@ const emptyPage = <main className="page" id="main" />;
 
 function Here() {
   const place = usePlace();
+  if (place.name === "talk") return <Talk key={place.id} id={place.id} at={place.at} />;
+  return (
+    <div className="below-banner">
+      <ServerBanner />
+      <OtherPage place={place} />
+    </div>
+  );
+}
+
+function OtherPage({ place }: { place: Exclude<Place, { name: "talk" }> }) {
   switch (place.name) {
-    case "talk":
-      return <Talk key={place.id} id={place.id} at={place.at} />;
     case "inbox":
       return <Inbox meanwhile={emptyPage} />;
     case "settings":

@@ -27,11 +27,9 @@ export function Preferences({ help }: { help: () => void }) {
                 type="button"
                 role="menuitemradio"
                 aria-checked={theme === each}
-                title={words.themes[each]}
-                aria-label={words.themes[each]}
                 onClick={() => setTheme(each)}
               >
-                <Icon name={ICONS[each]} />
+                <Icon name={ICONS[each]} /> {words.themes[each]}
               </button>
             ))}
           </div>

@@ -1,8 +1,8 @@
 // A new conversation: its agent, its folder and its first message.
-import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/react";
 import { useEffect, useRef, useState } from "react";
 import { readStored, store } from "../app/browserStorage";
+import { CopyButton } from "../app/CopyButton";
 import { isTouch, useInitialFocus } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
@@ -26,23 +26,11 @@ import { useBypassConfirmation } from "../talk/BypassConfirmation";
 import { Hints } from "../talk/Hints";
 import { modeChoices } from "../talk/permissionModes";
 import { shortPath } from "../words/paths";
+import { type Agent, useAgents } from "./agents";
 import { useConversations } from "./conversationList";
 import { keepDirectory } from "./recentDirectories";
 
 const DirectoryPicker = onDemand(async () => (await import("./DirectoryPicker")).default);
-
-interface Agent {
-  name: string;
-  /** One line in English; empty if the agent has none. */
-  description: string;
-  version: string | null;
-  /** What it can do beyond messages, answers and stops. `text` is English. */
-  abilities: { name: string; text: string }[];
-  ready: boolean;
-  unavailable: string | null;
-  default: boolean;
-  capabilities: Capabilities;
-}
 
 export function NewConversation() {
   const words = useWords();
@@ -50,7 +38,7 @@ export function NewConversation() {
   const client = useTurnwire();
   const { showNotice, showingRefusal } = useNotices();
   const { refresh } = useConversations();
-  const [agents, setAgents] = useState<Agent[]>();
+  const { agents, problem } = useAgents();
   const [name, setName] = useState(readStored("agent") ?? "");
   const [model, setModel] = useState("");
   const [mode, setMode] = useState("");
@@ -59,20 +47,10 @@ export function NewConversation() {
   const [isPicking, setPicking] = useState(false);
   const { text: first, latest, write } = useDraft(draftName());
   const [isBusy, setBusy] = useState(false);
+  /** Whether a person has started before the agents were known. */
+  const [isWaiting, setWaiting] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useInitialFocus(field);
-  const isGone = useRef(false);
-  useEffect(() => {
-    isGone.current = false;
-    void showingRefusal(client.request<{ agents: Agent[] }>("GET", "/api/agents")).then((told) => {
-      if (isGone.current || !told) return;
-      const [ready, others] = [true, false].map((is) => told.agents.filter((each) => each.ready === is));
-      setAgents([...(ready ?? []), ...(others ?? [])]);
-    });
-    return () => {
-      isGone.current = true;
-    };
-  }, [client, showingRefusal]);
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
@@ -89,6 +67,7 @@ export function NewConversation() {
   // A model or a mode of another agent does not count.
   const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
   const begin = async (written: string) => {
+    if (!agents) setWaiting(true);
     if (!agent || isBusy) return;
     const refused = attached.refused();
     if (refused !== undefined) return showNotice(words.fileNotTaken(refused));
@@ -116,6 +95,13 @@ export function NewConversation() {
     notifyChange();
     void refresh();
   };
+  const now = useRef(begin);
+  now.current = begin;
+  useEffect(() => {
+    if (!isWaiting || !agents) return;
+    setWaiting(false);
+    void now.current(latest.current);
+  }, [isWaiting, agents, latest]);
   return (
     <main className="page" id="main">
       <PageHeader title={isHome ? words.welcome : words.newConversation} />
@@ -141,6 +127,7 @@ export function NewConversation() {
             aria-activedescendant={choice.found.length ? optionId(choice.at) : undefined}
             onChange={(event) => {
               write(event.target.value);
+              setWaiting(false); // the message is not complete yet
               commands.typed(event.target.value);
               mentions.typed(event.target.value);
             }}
@@ -186,10 +173,13 @@ export function NewConversation() {
                 <VisibleText text={cwd ? shortPath(cwd) : words.chooseDirectory.usual} />
               </span>
             </button>
-            <button type="submit" className="primary" disabled={!agent || isBusy}>
+            <button type="submit" className="primary" disabled={(agents && !agent) || isBusy}>
               {words.begin}
             </button>
           </div>
+          <p className="waits muted" role="status">
+            {isWaiting && words.startsLater}
+          </p>
         </div>
         {agent?.name === "demo" && (
           <div className="ideas" role="group" aria-label={words.ideas}>
@@ -199,6 +189,11 @@ export function NewConversation() {
               </button>
             ))}
           </div>
+        )}
+        {problem !== undefined && (
+          <p className={problem ? "bad" : "muted"} role="alert">
+            {problem} {words.agentsLater}
+          </p>
         )}
         <div className="agent-cards" role="radiogroup" aria-label={words.agent}>
           {!agents && [1, 2].map((each) => <div key={each} className="skeleton" />)}
@@ -212,7 +207,7 @@ export function NewConversation() {
           ))}
         </div>
       </form>
-      <Hints isStart />
+      <Hints isStart hasCommands={commands.isPossible} />
       {isPicking && <DirectoryPicker cwd={cwd} choose={setCwd} close={() => setPicking(false)} />}
       {careful.dialog}
     </main>
@@ -222,6 +217,7 @@ export function NewConversation() {
 /** An agent to choose: what it is, what it can do, or what is missing to use it. */
 function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolean; choose: () => void }) {
   const words = useWords();
+  const line = lookUp(words.agentLines, agent.name);
   const able = agent.abilities.map(({ name, text }) => lookUp(words.abilities, name) ?? text);
   return (
     <div className={`agent-card${isChosen ? " chosen" : ""}${agent.ready ? "" : " missing"}`}>
@@ -241,7 +237,7 @@ function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolea
             {agent.name}
             {!agent.ready && <span className="muted"> · {words.notReady}</span>}
           </strong>
-          <span lang="en">{agent.description}</span>
+          <span lang={line === undefined ? "en" : undefined}>{line ?? agent.description}</span>
           {isChosen && (
             <small className="muted">
               {agent.version && `${words.versionOf(agent.version)} `}
@@ -253,9 +249,28 @@ function AgentCard({ agent, isChosen, choose }: { agent: Agent; isChosen: boolea
       {agent.unavailable && (
         <details>
           <summary>{words.missing}</summary>
-          <small lang="en">{agent.unavailable}</small>
+          <MissingPart text={agent.unavailable} />
         </details>
       )}
     </div>
+  );
+}
+
+/** What an agent needs, in English. A command can be copied: it is between backticks, or at the end. */
+function MissingPart({ text }: { text: string }) {
+  const parts = text.replace(/(Install it:)\s+([^`]+)$/, "$1 `$2`").split("`");
+  return (
+    <small lang="en">
+      {parts.map((part, at) =>
+        at % 2 ? (
+          <span key={at} className="command">
+            <code>{part}</code>
+            <CopyButton text={part} />
+          </span>
+        ) : (
+          part
+        ),
+      )}
+    </small>
   );
 }

@@ -3,7 +3,7 @@ import { useTurnwire } from "@turnwire/react";
 import { useCallback } from "react";
 import { useWords } from "../app/language";
 import { useNotices } from "../app/Notices";
-import { goTo } from "../app/navigation";
+import { addressOf, goTo } from "../app/navigation";
 import { notifyChange } from "../app/serverChanges";
 import { useConversations } from "./conversationList";
 
@@ -17,8 +17,10 @@ export function useArchive(): (id: string, archived: boolean) => Promise<boolean
     async function archive(id, archived): Promise<boolean> {
       const path = `/api/conversations/${encodeURIComponent(id)}`;
       if ((await showingRefusal(client.request("PATCH", path, { archived }))) === undefined) return false;
+      const talk = addressOf({ name: "talk", id });
+      const wasHere = location.pathname === talk; // the page leaves it
       const undo = async () => {
-        if (await archive(id, false)) goTo({ name: "talk", id });
+        if ((await archive(id, false)) && wasHere) goTo({ name: "talk", id });
       };
       if (archived) showNotice(words.archivedIt, "calm", { label: words.undo, run: () => void undo() });
       else showNotice(words.reopened, "calm", { label: words.undo, run: () => void archive(id, true) });

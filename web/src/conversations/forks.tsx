@@ -18,8 +18,9 @@ export function nameOf(
   original: ConversationInfo | undefined,
   words: Words,
 ): string {
-  if (title === undefined) return words.untitled(info?.created_at);
-  return original !== undefined && original.title === title ? words.forkOf(title) : title;
+  if (original === undefined) return title ?? words.untitled(info?.created_at);
+  const isRenamed = title !== undefined && title !== original.title;
+  return isRenamed ? title : words.forkOf(original.title ?? words.untitled(original.created_at));
 }
 
 /** A link to the original of a fork. Nothing for any other conversation. */

@@ -15,6 +15,11 @@ function chosen(name: string): string | null {
   }
 }
 
+/** Returns the person's own variant of the language, such as en-GB, as the rest of the page does it. */
+function region(): string {
+  return navigator.languages.find((each) => each.slice(0, 2) === root.lang.slice(0, 2)) ?? root.lang;
+}
+
 function describe(): void {
   root.dataset.reason = navigator.onLine ? "server" : "network";
   const usual = navigator.languages.find((each) => /^(en|zh)/.test(each)) ?? "en";
@@ -28,7 +33,7 @@ function describe(): void {
 /** Looks, and says when, because nothing else would change: a person who presses a button expects an answer. */
 async function tryNow(): Promise<void> {
   await look();
-  const time = new Date().toLocaleTimeString(root.lang);
+  const time = new Date().toLocaleTimeString(region());
   for (const said of document.querySelectorAll<HTMLElement>(".tried"))
     said.textContent = `${said.dataset.words}${time}`;
 }

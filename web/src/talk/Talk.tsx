@@ -105,10 +105,13 @@ function Inside({ at }: { at: number | undefined }) {
     [client, showingRefusal],
   );
   const actions = useMemo<MessageActions>(() => {
-    /** Forks before a message. */
+    /** Forks before a message. The fork has the title of its original until a person renames it. */
     const forkBefore = async (message: MessageView, then: (fork: string) => void | Promise<void>) => {
-      const fork = await showingRefusal(client.fork(id, (message.sequence ?? 1) - 1));
-      if (fork === undefined) return;
+      const path = `/api/conversations/${encodeURIComponent(id)}/fork`;
+      const wanted = { at_sequence: (message.sequence ?? 1) - 1, title };
+      const made = await showingRefusal(client.request<{ id: string }>("POST", path, wanted));
+      if (made === undefined) return;
+      const fork = made.id;
       await showingRefusal(Promise.resolve(then(fork)));
       goTo({ name: "talk", id: fork });
       showNotice(words.isFork, "calm");
@@ -128,7 +131,7 @@ function Inside({ at }: { at: number | undefined }) {
         ? ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence })
         : undefined,
     };
-  }, [client, id, mayFork, mayRewind, again, showingRefusal, showNotice, words]);
+  }, [client, id, title, mayFork, mayRewind, again, showingRefusal, showNotice, words]);
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   const { turn: failed, prompt } = failedTurn(talk) ?? {};
@@ -210,7 +213,7 @@ function Inside({ at }: { at: number | undefined }) {
               </button>
             ))}
           </div>
-          <Hints />
+          <Hints hasCommands={supportsControl(capabilities, "commands")} />
         </Empty>
       ) : (
         <AgentName value={agent ?? ""}>

@@ -88,7 +88,12 @@ def _is_unnamed(agent: str) -> bool:
 def _print(items: list[InboxItem], home: Home, unnamed: set[str]) -> None:
     from rich.text import Text
 
-    from turnwire.cli.live.requests import permission_lines, question_lines, rules_of
+    from turnwire.cli.live.requests import (
+        example_of,
+        permission_lines,
+        question_lines,
+        rules_of,
+    )
     from turnwire.cli.terminal.table import Page, ago
 
     page = Page()
@@ -108,7 +113,11 @@ def _print(items: list[InboxItem], home: Home, unnamed: set[str]) -> None:
         several = sum(other.conversation_id == item.conversation_id for other in items) > 1
         words += ["--question-id", request.request_id] if several else []
         if asked:
-            page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)
+            example, other = example_of(request.questions)
+            hint = (f"  ({other})" if other else "", "dim")
+            page.words(
+                Text.assemble(("Answer it: ", "dim"), home.command(*words, example), hint), 2
+            )
         else:
             page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "y")), 2)
             page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "n")), 2)

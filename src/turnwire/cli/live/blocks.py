@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from turnwire.cli.live.tool_names import name_of
 from turnwire.cli.terminal.visible import safe
 from turnwire.cli.terminal.words import plain
 from turnwire.core.changed_files import changed_files
@@ -21,14 +22,14 @@ def block_lines(block: Any) -> list[Text]:
         case {"type": "todo_list"}:
             return []
         case {"type": "web_search", "query": str(query)}:
-            return [_line(block, "web search", query)]
+            return [_line(block, name_of("web_search"), query)]
         case {"type": "command_execution", "command": str(command)}:
-            return [_line(block, "command", f"$ {command}")]
+            return [_line(block, name_of("command_execution"), f"$ {command}")]
         case {"type": "mcp_tool_call", "server": str(server), "tool_name": str(tool)}:
             return [_line(block, f"{server}: {tool}")]
         case {"type": "file_change"}:
             paths = [change.path for change in changed_files(block)[0]]
-            return [_line(block, "file change", ", ".join(paths))]
+            return [_line(block, name_of("file_change"), ", ".join(paths))]
         case {"type": "error", "message": str(message)}:
             return [Text(plain(safe(message)), "red")]
         case {"type": "file_ref", "path": str(path)}:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
+from turnwire.cli.live.tool_names import name_of
 from turnwire.cli.terminal.visible import printed, runs, safe
 from turnwire.cli.terminal.words import counted, duration, plain
 from turnwire.core.changed_files import ChangedFile, changed_files
@@ -20,7 +21,6 @@ __all__ = [
     "brief_of",
     "head_of",
     "input_of",
-    "name_of",
     "output_of",
     "plan_of",
     "result_of",
@@ -32,7 +32,6 @@ _LIVE = 6  # lines of a running call's output
 _LINE = 400  # characters of a line; the rest is cut
 
 _SIGNS = {"+": "green", "-": "red"}  # of the lines of a diff
-_NAMES = {"command_execution": "command", "file_change": "file change"}  # of unified calls
 _MARKS = {"completed": ("✓", "green"), "in_progress": ("▸", "yellow")}
 
 
@@ -69,13 +68,8 @@ class Call(Struct):
                 return ""
 
 
-def name_of(tool_name: str) -> str:
-    """Returns the name of a tool for people."""
-    return _NAMES.get(tool_name, tool_name)
-
-
 def head_of(call: Call) -> Text:
-    """Returns the first line: `● Bash  List the files`; at the end `✓` or `✗` and the duration."""
+    """Returns the first line: `● Command  List the files`; at the end `✓` or `✗` and the duration."""
     head = _title(call)
     if call.elapsed is not None:
         head.append(f"  {duration(call.elapsed)}", "dim")
@@ -94,7 +88,7 @@ def _title(call: Call) -> Text:
 
 
 def brief_of(call: Call) -> Text:
-    """Returns a call in one line: `✓ Bash  List the files  $ ls -la  0.4 s  4 lines`."""
+    """Returns a call in one line: `✓ Command  List the files  $ ls -la  0.4 s  4 lines`."""
     line = _title(call)
     if not call.is_shown and (given := input_of(call)):
         line.append("  ").append_text(given[0])
@@ -114,8 +108,11 @@ def _output(call: Call) -> str:
     return printed(words_of(call.result) if call.is_over else call.printed[-8192:])
 
 
-def input_of(call: Call, *, whole: bool = False) -> list[Text]:
-    """Returns the input, value by value. With `whole`, nothing is cut: a person decides on it."""
+def input_of(call: Call, *, whole: bool = False, told: Iterable[str | None] = ()) -> list[Text]:
+    """Returns the input, value by value. With `whole`, nothing is cut: a person decides on it.
+
+    A description that was `told` already, and hides no character, is left out.
+    """
     given = call.input
     if given is None and call.input_text:
         return _trimmed([_value(call.input_text)], None if whole else _INPUT)
@@ -124,11 +121,15 @@ def input_of(call: Call, *, whole: bool = False) -> list[Text]:
     changes, rest = changed_files(given)
     lines: list[Text] = []
     for key, value in rest.items():
-        if whole or key != "description":
+        if key != "description" or (whole and not _is_told(value, told)):
             lines += _labelled(plain(str(key)), value, whole)
     for change in changes:
         lines += _change(change, whole)
     return lines
+
+
+def _is_told(value: Any, told: Iterable[str | None]) -> bool:
+    return value in told and value == plain(safe(value))
 
 
 def _change(change: ChangedFile, whole: bool) -> list[Text]:

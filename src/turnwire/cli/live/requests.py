@@ -9,7 +9,8 @@ import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
-from turnwire.cli.live.cards import Call, Voice, input_of, name_of, words_of
+from turnwire.cli.live.cards import Call, Voice, input_of, words_of
+from turnwire.cli.live.tool_names import name_of, title_of
 from turnwire.cli.terminal.visible import safe, visible
 from turnwire.cli.terminal.words import plain
 from turnwire.core.events import Question
@@ -20,6 +21,7 @@ __all__ = [
     "Answer",
     "NotUnderstood",
     "answer_of",
+    "example_of",
     "lines_of",
     "permission_lines",
     "question_lines",
@@ -83,6 +85,17 @@ def hint_of(question: Question) -> str:
         own = ", or your own words" if question.free_text else ""
         return f"Numbers, separated by commas{own}"
     return "A number, or your own words" if question.free_text else "A number"
+
+
+def example_of(questions: list[Question]) -> tuple[str, str]:
+    """Returns an answer to type, and what else it may be; empty if it may be any text."""
+    if len(questions) > 1:
+        given = {each.id: example_of([each])[0] for each in questions}
+        return msgspec.json.encode(given).decode(), ""
+    if not questions or not questions[0].options:
+        return "your answer", ""
+    hint = hint_of(questions[0])
+    return "1", f"{hint[0].lower()}{hint[1:]}"
 
 
 def read_answer(question: Question, text: str) -> Answer:
@@ -168,19 +181,18 @@ def _read_one(question: Question, given: Answer) -> Answer:
 
 def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
     """Returns the exact call that would run, and why it needs permission."""
-    title = plain(safe(asked.title or "")) or "The agent asks for permission"
+    title = plain(safe(title_of(asked.tool_name, asked.title)))
     lines = [Text.assemble(("? ", "bold magenta"), (title, "bold"))]
     if asked.description:
         lines.append(Text(f"  {plain(safe(asked.description))}"))
     why = [asked.reason, asked.blocked_path and f"It touches {asked.blocked_path}"]
     lines += [Text(f"  {plain(safe(words))}", "dim") for words in why if words]
     call = Call(asked.tool_use_id, asked.tool_name, Voice(), asked.input)
-    lines.append(
-        Text.assemble(
-            "  ", (plain(visible(name_of(asked.tool_name))), "bold"), (" would run with", "dim")
-        )
-    )
-    lines += [Text.assemble("    ", line) for line in input_of(call, whole=True)]
+    name = plain(visible(name_of(asked.tool_name)))
+    if name not in title:
+        lines.append(Text.assemble("  ", (name, "bold")))
+    shown = input_of(call, whole=True, told=(asked.title, asked.description))
+    lines += [Text.assemble("    ", line) for line in shown]
     return lines
 
 

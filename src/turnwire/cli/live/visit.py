@@ -16,6 +16,7 @@ from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.requests import lines_of
 from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.tool_names import name_of
 from turnwire.cli.live.view import JsonView, View, is_terminal
 from turnwire.cli.terminal.visible import safe, visible
 from turnwire.cli.terminal.words import plain
@@ -92,7 +93,7 @@ def tell_open(view: View, home: Home, talk: Conversing, request: OpenRequest) ->
     """Shows the request that stays open, with the command that answers it."""
     if view.painter is None:
         view.note(lines_of(request))
-    tool = plain(visible(request.tool_name))
+    tool = plain(visible(name_of(request.tool_name)))
     again = home.command("run", "--conversation", talk.id)
     if request.kind == "question":
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"

@@ -17,7 +17,7 @@ export const list = {
     n === 1 ? "1 request is waiting for you" : `${n} requests are waiting for you`,
   nothingWaits: "Nothing is waiting for you",
   nothingWaitsHint: "Questions and permission requests of all conversations appear here.",
-  inboxLost: "The server cannot be reached. Retrying. New requests are not shown meanwhile.",
+  inboxLost: "New requests are not shown until the server answers.",
   noConversations: "No conversations yet",
   noArchived: "No archived conversations",
   showArchived: "Archived",

@@ -83,7 +83,11 @@ export const start = {
     keeps_budget: "stops at its budget within a turn",
     is_free: "costs nothing",
   },
+  /** By the name of an agent. English is what the server says. */
+  agentLines: {} as Record<string, string>,
   begin: "Start",
+  startsLater: "The conversation starts as soon as the server answers.",
+  agentsLater: "The agents are shown as soon as the server answers.",
   ideas: "Try",
   demoIdeas: [
     "Show me everything",

@@ -68,6 +68,8 @@ export const talk = {
     catchingUp: "Catching up",
     lost: "The server cannot be reached. Retrying. Messages that you send are kept.",
     offline: "You are offline. Messages that you send are kept until the connection is back.",
+    noServer: "The server cannot be reached. Retrying.",
+    noNetwork: "You are offline. The page continues when the connection is back.",
     closed: "This conversation is closed.",
   },
   closedTitle: "Conversation",

@@ -15,7 +15,7 @@ export const list: typeof english = {
   waitingCount: (n) => `${n} 个请求等待您处理`,
   nothingWaits: "没有等待您处理的请求",
   nothingWaitsHint: "所有对话中的提问和许可请求都会出现在这里。",
-  inboxLost: "无法连接服务器，正在重试。在此期间不会显示新的请求。",
+  inboxLost: "在服务器响应之前不会显示新的请求。",
   noConversations: "还没有对话",
   noArchived: "没有已归档的对话",
   showArchived: "已归档",

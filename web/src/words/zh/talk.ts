@@ -60,6 +60,8 @@ export const talk: typeof english = {
     catchingUp: "正在同步",
     lost: "无法连接服务器，正在重试。您发送的消息会保留。",
     offline: "您已离线。您发送的消息会保留到恢复连接。",
+    noServer: "无法连接服务器，正在重试。",
+    noNetwork: "您已离线。恢复连接后页面会继续工作。",
     closed: "此对话已关闭。",
   },
   closedTitle: "对话",
