@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64decode
 from collections.abc import AsyncGenerator
+from zlib import decompress
 
 from turnwire import AgentTurn, Ask, agent
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.content import LoadedFile
 from turnwire.ports import AgentCapabilities
 
-__all__ = ["Bold", "editor", "gardener", "reader"]
+__all__ = ["Bold", "actor", "editor", "gardener", "reader"]
 
 
 class Bold(DemoAgent):
@@ -54,3 +56,23 @@ async def gardener(turn: AgentTurn) -> AsyncGenerator[str, str]:
     async with turn.tool("cut_hedge", json.loads(turn.text), needs_permission=True) as call:
         call.result = "cut"
     yield "Done."
+
+
+@agent("actor")
+async def actor(turn: AgentTurn) -> AsyncGenerator[str, str]:
+    """Does what the message lists: says a text, calls a tool, fails, or waits until it is stopped.
+
+    The message is compressed JSON in base64, so that the page shows none of its texts twice.
+    """
+    for step in json.loads(decompress(b64decode(turn.text))):
+        if "say" in step:
+            yield step["say"]
+        elif "fail" in step:
+            raise ValueError(step["fail"])
+        elif "tool" in step:
+            async with turn.tool(step["tool"], step["input"]) as call:
+                for piece in step.get("output", []):
+                    await (call.output(piece) if piece else turn.ask("Go on?", ["Yes", "No"]))
+                call.result = step["result"]
+        else:
+            await asyncio.Event().wait()
