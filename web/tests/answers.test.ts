@@ -85,7 +85,7 @@ test("two tabs show the same, and an answer in one closes the question in the ot
   await state(second, "Waiting for you");
   await second.getByLabel("Blue").check();
   await second.getByRole("button", { name: "Answer" }).click();
-  await first.locator(".answered", { hasText: "Blue" }).waitFor();
+  await first.locator(".chosen", { hasText: "Blue" }).waitFor();
   await Promise.all([state(first, "Ready"), state(second, "Ready")]);
   expect(await first.getByRole("region", { name: "Question" }).count()).toBe(0);
   // A row that the browser has not measured yet has no inner text, but it has text content.

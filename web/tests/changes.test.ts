@@ -60,7 +60,7 @@ test("an edit shows the real line numbers of the file, its colours, and both sid
   expect(await shown.getByText("its place in the file is not known").count()).toBe(0);
   expect(await violations(page)).toEqual([]);
 
-  await page.setViewportSize({ width: 1440, height: 860 });
+  await page.setViewportSize({ width: 1680, height: 860 });
   const [before, after] = [shown.locator("pre").first(), shown.locator("pre").nth(1)];
   await expect
     .poll(readIn(after))

@@ -57,7 +57,7 @@ test("Claude writes, runs a command, asks, survives a kill, and receives an imag
   await form.getByRole("button", { name: "Answer" }).click();
   await second.setViewportSize({ width: 1280, height: 500 }); // so that there is something to scroll
   for (const tab of [page, second]) {
-    await tab.locator(".answered", { hasText: "Blue" }).getByText("Red").waitFor();
+    for (const colour of ["Red", "Blue"]) await tab.locator(".chosen", { hasText: colour }).waitFor();
     await tab.locator("figure.code .hljs-keyword", { hasText: "def" }).waitFor();
     await tab.locator(".markdown td", { hasText: "greet.py" }).waitFor();
     await state(tab, "Ready");

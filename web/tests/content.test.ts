@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect as expects, test as plain } from "vitest";
 import { readFormula } from "../src/markdown/formulas";
 import { GrowingMarkdown } from "../src/markdown/growingMarkdown";
-import { markupParts } from "../src/tools/agentMarkup";
+import { answerParts, markupParts } from "../src/tools/agentMarkup";
 import { colouredPieces, withoutColours } from "../src/tools/ansi";
 import { violations } from "./axe";
 import { Person, recordCopies } from "./browser";
@@ -44,11 +44,11 @@ test("the mark of a footnote leads to the note, and the note back to the mark", 
   await page.goto(`${here.server.url}/c/content`);
   await page.locator(".scroller").evaluate((each) => each.scrollTo(0, 0));
   const focused = () => page.evaluate(() => document.activeElement?.className);
-  await page.getByRole("button", { name: "Footnote price", exact: true }).focus();
+  await page.getByRole("button", { name: "Footnote 1", exact: true }).focus();
   await page.keyboard.press("Enter");
   await expect.poll(focused).toBe("note");
   await page.locator(".note strong", { hasText: "tax" }).waitFor();
-  await page.getByRole("button", { name: "Back to the text of footnote price" }).click();
+  await page.getByRole("button", { name: "Back to the text of footnote 1" }).click();
   await expect.poll(focused).toBe("note-ref");
   await page.getByText("No note: [^none].").waitFor();
 });
@@ -153,10 +153,20 @@ describe("without a browser", () => {
     ]);
     expects(styles("\u001b[38;2;250;10;10ma\u001b[48;5;20mb\u001b[mc\u001b[94;4md")).toEqual([
       "ansi-red|a",
-      "ansi-red|b",
+      "ansi-on-blue|b",
       "|c",
       "ansi-blue ansi-line|d",
     ]);
+    expects(styles("\u001b[37;41mFAIL\u001b[49m a\u001b[39mc\u001b[102md")).toEqual([
+      "ansi-on-red|FAIL",
+      "ansi-white| a",
+      "|c",
+      "ansi-on-green|d",
+    ]);
+    const names = [196, 208, 214, 226, 46, 51, 21, 201, 160, 88, 244, 16].map((index) =>
+      styles(`\u001b[38;5;${index}ma`)[0]?.slice(5, -2),
+    );
+    expects(names.join(" ")).toBe("red orange orange yellow green cyan blue magenta red red white black");
     expects(withoutColours("\u001b]0;title\u0007a\u001b[2Kb\u001b[10;20Hc\r\nx\ry")).toBe("abc\ny");
     expects(withoutColours("\u001b]8;;https://x.example\u001b\\link\u001b]8;;\u001b\\")).toBe("link");
   });
@@ -172,6 +182,13 @@ describe("without a browser", () => {
         "<command-message>x</command-message><command-name>/x</command-name><command-args></command-args>",
       ),
     ).toEqual([{ kind: "command", text: "/x" }]);
+    expects(answerParts("a\n<system-reminder>\nb\n</system-reminder>\nc")).toEqual([
+      { kind: "text", text: "a\n" },
+      { kind: "reminder", text: "b" },
+      { kind: "text", text: "\nc" },
+    ]);
+    const quoted = "```\n<system-reminder>b</system-reminder>\n```\n";
+    expects(answerParts(quoted)).toEqual([{ kind: "text", text: quoted }]);
     expects(markupParts("<tool_use_error>open")).toEqual([{ kind: "text", text: "<tool_use_error>open" }]);
   });
 });

@@ -35,7 +35,7 @@ test("an unsent answer survives a reload, and is deleted when any tab has answer
   await card.waitFor({ state: "detached" });
   await page.bringToFront();
   await state(page, "Ready");
-  await page.locator(".answered", { hasText: "Green" }).waitFor();
+  await page.locator(".chosen", { hasText: "Green" }).waitFor();
   await expect.poll(keptOf(page, id)).toEqual([]);
 });
 

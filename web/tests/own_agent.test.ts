@@ -20,7 +20,7 @@ const SHOWN = [
   ["side", "south"],
   ["note", "Birds may nest in it.\nLook first."],
   ["gap", '" "'],
-  ["when", '{\n  "from": "06:00"\n}'],
+  ["when", '{"from": "06:00"}'],
 ];
 
 test("an unknown tool shows its arguments by their names, in the permission and in its card", async ({

@@ -83,8 +83,8 @@ test("after a kill during an answer the page shows what happened, and sends offl
   await search.getByRole("button", { name: "Try again" }).click();
   await search.locator(".hits mark").first().waitFor();
   await search.close();
-  await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
-  expect(await page.locator(".receipt", { hasText: "confirmed it" }).count()).toBe(0);
+  await page.locator(".failure", { hasText: "Stopped: the server was restarted" }).waitFor();
+  expect(await page.locator(".receipt").count()).toBe(0);
   await state(page, "Ready");
   await expect
     .poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count())

@@ -1,24 +1,23 @@
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { useWords } from "../app/language";
+import { useShowAll } from "./soughtText";
 
-/** The beginning of a very long text, and a button to show all of it. */
-export function LongText({
-  text,
-  most,
-  children,
-}: {
+interface Props {
   text: string;
   most: number;
   children: (shown: string) => ReactNode;
-}) {
+}
+
+/** The beginning of a very long text, and a button to show all of it. */
+export function LongText({ text, most, children }: Props) {
   const words = useWords();
-  const [isAll, setAll] = useState(false);
+  const [isAll, showAll] = useShowAll(() => text.slice(most));
   const isCut = !isAll && text.length > most;
   return (
     <>
       {children(isCut ? text.slice(0, most) : text)}
       {isCut && (
-        <button type="button" className="small show-all" onClick={() => setAll(true)}>
+        <button type="button" className="small show-all" onClick={showAll}>
           {words.showAll(text.length)}
         </button>
       )}

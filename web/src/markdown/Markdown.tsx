@@ -10,14 +10,14 @@ import { Formula } from "./Formula";
 import { GrowingMarkdown } from "./growingMarkdown";
 import { LongText } from "./LongText";
 import { safeAddress } from "./links";
-import { Note, NoteNames, NoteRef } from "./Notes";
+import { Note, NoteNumbers, NoteRef, noteNumbersIn } from "./Notes";
 import { VisibleText } from "./VisibleText";
 
 /** Loaded with the first diagram; what draws it, when it is in view. */
 const Diagram = lazy(() => import("../diagrams/Diagram"));
 
 /** A longer text is shown without Markdown, first its beginning. */
-const MOST = 100_000;
+export const MOST = 100_000;
 const BEGINNING = 10_000;
 
 /** The level of headings below those of the page. */
@@ -54,7 +54,7 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
   }
   const tokens = growing.parse(text);
   const levels = levelsOf(tokens);
-  const notes = tokens.flatMap((token) => (token.type === "note" ? [(token as NoteToken).name] : []));
+  const notes = noteNumbersIn(tokens);
   const shown = (
     <div className={isGrowing ? "markdown growing" : "markdown"} dir="auto">
       {tokens.map((token, at) => (
@@ -62,7 +62,7 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
       ))}
     </div>
   );
-  return notes.length ? <NoteNames value={new Set(notes)}>{shown}</NoteNames> : shown;
+  return notes ? <NoteNumbers value={notes}>{shown}</NoteNumbers> : shown;
 });
 
 interface BlockProps {

@@ -2,13 +2,21 @@
 // server's search.
 import type { View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/react";
-import { type KeyboardEvent, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { useNameOf } from "../app/me";
 import { hitsIn, type TextHit } from "./findText";
 import { rowsOf } from "./rows";
-import { markText } from "./textMarks";
+import { markText, rangeOf, reveal, type TextMarks } from "./textMarks";
 
 /** Milliseconds after the last key before the server is asked. */
 const PAUSE = 300;
@@ -19,7 +27,7 @@ interface Props {
   id: string;
   view: View;
   /** Shows a hit. */
-  show: (hit: TextHit | undefined, text: string) => void;
+  show: (hit: TextHit | undefined, text: string, reveal: () => boolean) => void;
   close: () => void;
 }
 
@@ -46,25 +54,45 @@ export default function FindBar({ id, view, show, close }: Props) {
     field.current?.focus();
     field.current?.select();
   }, []);
+  const go = useCallback(
+    (hit: TextHit | undefined) => {
+      setCurrent(hit);
+      show(hit, sought, () => {
+        const root = bar.current?.parentElement;
+        const range = root && hit && rangeOf(root, sought.trim().toLowerCase(), hit);
+        if (range) reveal(range, root);
+        return range !== undefined;
+      });
+    },
+    [show, sought],
+  );
   // A new text is shown at its newest hit.
   const shown = useRef("");
   useEffect(() => {
     if (shown.current === sought || text !== sought) return;
     if (!hits.length && isSearching) return; // the server may still find it
     shown.current = sought;
-    setCurrent(hits[0]);
-    show(hits[0], sought);
-  }, [hits, sought, text, isSearching, show]);
+    go(hits[0]);
+  }, [hits, sought, text, isSearching, go]);
+  // The messages of a hit that the server has found are loaded now: its text can be shown.
+  const told = hits[at];
+  useEffect(() => {
+    if (current && !current.position && told?.position && told.sequence <= current.sequence) go(told);
+  }, [current, told, go]);
+  const marked = useRef<TextHit>(undefined);
+  marked.current = current && (told ?? current);
+  const marks = useRef<TextMarks>(undefined);
   useEffect(() => {
     const root = bar.current?.parentElement;
-    return root ? markText(root, sought) : undefined;
+    if (!root) return;
+    marks.current = markText(root, sought, () => marked.current);
+    return marks.current.end;
   }, [sought]);
+  useEffect(() => marks.current?.update());
 
   const step = (by: number) => {
     if (!hits.length) return;
-    const next = hits[(at + by + hits.length) % hits.length];
-    setCurrent(next);
-    show(next, sought);
+    go(hits[(at + by + hits.length) % hits.length]);
   };
   const pressed = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
@@ -136,7 +164,7 @@ function indexOf(hits: readonly TextHit[], hit: TextHit | undefined): number {
   if (hit === undefined) return 0;
   const isSame = ({ sequence, position }: TextHit) =>
     hit.position ? position?.inner === hit.position.inner : !position && sequence === hit.sequence;
-  const same = hits.findIndex(isSame);
+  const same = hits.findIndex((each) => isSame(each) && each.nth === hit.nth);
   return same >= 0
     ? same
     : Math.max(

@@ -8,7 +8,7 @@ import { useNotices } from "../app/Notices";
 import { goTo } from "../app/navigation";
 import { onDemand } from "../app/onDemand";
 import { useKeys } from "../app/shortcuts";
-import type { TextHit } from "./findText";
+import type { FoundText, TextHit } from "./findText";
 import { usePrint } from "./printing";
 import { Timeline } from "./Timeline";
 
@@ -27,7 +27,7 @@ export function FindableTimeline(props: Props) {
   const { id, at, snapshot } = props;
   const words = useWords();
   const [isOpen, setOpen] = useState(false);
-  const [found, setFound] = useState<{ hit: TextHit; text: string }>();
+  const [found, setFound] = useState<FoundText>();
   useAction({ name: "find", label: words.find.title, icon: "search", shortcut: "find", run: openFindBar });
   const latest = useRef(props);
   latest.current = props;
@@ -63,8 +63,8 @@ export function FindableTimeline(props: Props) {
     },
   });
   const show = useCallback(
-    (hit: TextHit | undefined, text: string) => {
-      setFound(hit && { hit, text });
+    (hit: TextHit | undefined, text: string, reveal: () => boolean) => {
+      setFound(hit && { hit, text, reveal });
       if (hit && !hit.position) goTo({ name: "talk", id, at: hit.sequence }, "replace");
     },
     [id],

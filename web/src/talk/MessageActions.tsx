@@ -66,19 +66,18 @@ interface TurnProps {
 /** The buttons at the end of an answer, or of a turn that failed without one. They are always visible. */
 export function TurnActions({ row, actions, isRetried }: TurnProps) {
   const words = useWords();
-  const { asked, answer, turn } = row;
+  const { asked, answer, last, turn } = row;
   const { regenerate, addressOf, inspect } = actions ?? {};
   const text = answer ? answer.block.text : turn.end.error?.message;
-  const linked = answer?.message ?? (turn.end.is_error ? asked : undefined);
   return (
     <>
       {text && <CopyButton text={text} />}
       {asked && regenerate && !isRetried && (
         <Action icon="refresh" label={words.regenerate} run={() => regenerate(asked)} />
       )}
-      {linked && addressOf && <LinkButton address={() => addressOf(linked, answer?.block.id)} />}
-      {answer && inspect && (
-        <Action icon="layers" label={words.inspect} run={() => inspect(answer.message, answer.block.id)} />
+      {last && addressOf && <LinkButton address={() => addressOf(last.message, last.block?.id)} />}
+      {last && inspect && (
+        <Action icon="layers" label={words.inspect} run={() => inspect(last.message, last.block?.id)} />
       )}
     </>
   );

@@ -1,6 +1,6 @@
 // Renders one row.
 
-import type { MessageView, TextView, ThinkingView } from "@turnwire/client";
+import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
 import { CustomBlock as Block, type BlockRenderers, MessageBlocks, MessageRoot } from "@turnwire/react";
 import { memo, useCallback, useContext, useMemo, useState } from "react";
 import { DownloadButton } from "../app/DownloadButton";
@@ -12,7 +12,7 @@ import { useNameOf } from "../app/me";
 import { LongText } from "../markdown/LongText";
 import { Markdown } from "../markdown/Markdown";
 import { VisibleText } from "../markdown/VisibleText";
-import { markupParts } from "../tools/agentMarkup";
+import { answerParts, markupParts } from "../tools/agentMarkup";
 import { Output, Raw, Reminder } from "../tools/cardParts";
 import { OtherCard } from "../tools/OtherCard";
 import { ToolCard, titleOf } from "../tools/ToolCard";
@@ -107,10 +107,10 @@ function OneBlock({ row, actions }: BlockProps) {
   );
   const sought = useContext(SearchHit);
   const isSearchHit = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
-  const { took, earlier } = row;
+  const { took, earlier, isStopTold = false } = row;
   const render = useMemo<BlockRenderers>(
     () => ({
-      text: (_, text) => <Text block={text} />,
+      text: (_, text) => <Text block={text} isStopTold={isStopTold} />,
       thinking: (thinking) => <Thinking block={thinking} told={took} isSearchHit={isSearchHit} />,
       tool: (tool) => (
         <ToolCard tool={tool} nested={nestedRows} isSearchHit={isSearchHit} earlier={earlier} />
@@ -118,7 +118,7 @@ function OneBlock({ row, actions }: BlockProps) {
       event: () => null, // a row of its own
       other: (other) => <OtherCard view={other} earlier={earlier} />,
     }),
-    [took, earlier, isSearchHit, nestedRows],
+    [took, earlier, isStopTold, isSearchHit, nestedRows],
   );
   return <Block block={block} render={render} />;
 }
@@ -176,7 +176,7 @@ function SaidText({ text }: { text: string }) {
         </code>
       </p>
     ) : part.kind === "file" ? (
-      <details key={at} className="reminder">
+      <details key={at} className="reminder file">
         <summary>
           <Icon name="file" /> <VisibleText text={part.name ?? ""} />
         </summary>
@@ -192,17 +192,33 @@ function SaidText({ text }: { text: string }) {
   );
 }
 
-function Text({ block }: { block: TextView }) {
+function Text({ block, isStopTold }: { block: TextView; isStopTold: boolean }) {
   const words = useWords();
+  const parts = answerParts(block.text);
   return (
     <>
-      <Markdown text={block.text} isGrowing={block.status === "streaming"} />
+      {parts.map(({ kind, text }, at) =>
+        kind === "reminder" ? (
+          <Reminder key={at} text={text} />
+        ) : (
+          <Markdown
+            key={at}
+            text={text}
+            isGrowing={block.status === "streaming" && at === parts.length - 1}
+          />
+        ),
+      )}
       {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
-      {block.status === "aborted" && <span className="muted cut">{words.interruptedBlock}</span>}
+      {block.status === "aborted" && !isStopTold && (
+        <span className="muted cut">{words.interruptedBlock}</span>
+      )}
       {block.blob && <DownloadButton blobId={block.blob.blob_id} label={words.wholeText} />}
     </>
   );
 }
+
+/** Milliseconds. Shorter durations say nothing. */
+const SHORTEST = 1000;
 
 /** The duration of thinking that this page has seen, if the log does not have it. */
 const seen = new Map<string, number>();
@@ -232,7 +248,7 @@ function Thinking({ block, told, isSearchHit }: ThinkingProps) {
         {isGrowing ? (
           <span className="shimmer">{words.thinking}</span>
         ) : (
-          words.thought(took === undefined ? undefined : duration(took))
+          words.thought(took === undefined || took < SHORTEST ? undefined : duration(took))
         )}
       </summary>
       {isOpen &&
@@ -308,6 +324,12 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   );
 }
 
+/** Says why a turn failed; why the server stopped it, in the language of the page. */
+function failureText(error: TurnView["end"]["error"], words: Words): string {
+  const isStop = error?.code !== "agent_lost"; // the server says which agent, and how
+  return (isStop && lookUp(words.stoppedBecause, error?.code)) || error?.message || words.turnFailed;
+}
+
 interface EndingProps {
   row: Row & { kind: "turn" };
   actions: MessageActions | undefined;
@@ -331,7 +353,7 @@ function TurnEnding({ row, actions }: EndingProps) {
           <Icon name="warning" />
           <div>
             <strong>
-              <VisibleText text={end.error?.message || words.turnFailed} />
+              <VisibleText text={failureText(end.error, words)} />
             </strong>
             {/* Readers of a share link can do nothing about it. */}
             {actions?.inspect && <p>{lookUp(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>}
@@ -355,9 +377,11 @@ function TurnEnding({ row, actions }: EndingProps) {
         <span className="buttons-of">
           <TurnActions row={row} actions={actions} isRetried={isRetried} />
         </span>
-        <Time at={row.answer?.message.timestamp} />
+        <Time at={row.last?.message.timestamp} />
         <span className="figures">
-          {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
+          {end.duration_ms !== undefined && end.duration_ms >= SHORTEST && (
+            <span>{duration(end.duration_ms)}</span>
+          )}
           {usage && read + (usage.output_tokens ?? 0) > 0 && (
             <span title={words.tokensTitle}>
               {words.tokens(count(read), count(usage.output_tokens ?? 0))}

@@ -81,11 +81,19 @@ function selected(): Range | undefined {
 
 /** Returns the place below the end of a range; undefined if that is not visible. */
 function placeBelow(range: Range | undefined): Place | undefined {
-  const last = [...(range?.getClientRects() ?? [])].filter((each) => each.width > 0).at(-1);
+  const last = range && rectsOf(range).at(-1);
   const shown = document.querySelector(".timeline")?.getBoundingClientRect();
   if (!last || !shown || last.bottom < shown.top || last.bottom > shown.bottom) return undefined;
   const left = Math.max(shown.left + HALF, Math.min(last.right, shown.right - HALF));
   return { top: Math.min(last.bottom + 6, shown.bottom - 40), left };
+}
+
+/** Returns the rectangles of a range. Three clicks select to the beginning of the next element, which is left out. */
+function rectsOf(range: Range): DOMRect[] {
+  const text = range.cloneRange();
+  while (!text.endOffset && text.endContainer !== text.commonAncestorContainer)
+    text.setEndBefore(text.endContainer);
+  return [...text.getClientRects()].filter((each) => each.width > 0);
 }
 
 /** Returns text as a quotation in Markdown. */

@@ -6,10 +6,11 @@ import { ErrorBoundary } from "../app/ErrorBoundary";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { useKeys } from "../app/shortcuts";
+import { SoughtText } from "../markdown/soughtText";
 import { BackgroundCalls, NewestPlan, TaskEnds } from "../tools/ToolCard";
 import { BrokenRow } from "./BrokenRow";
 import { MessageRail } from "./extras";
-import type { TextHit } from "./findText";
+import type { FoundText } from "./findText";
 import { LoadingRows } from "./LoadingRows";
 import type { MessageActions } from "./MessageActions";
 import { OneRow } from "./OneRow";
@@ -26,7 +27,6 @@ import {
 } from "./rows";
 import { SearchHit, useSearchedEntry } from "./searchHit";
 import { useStickToEnd } from "./stickToEnd";
-import { rangesIn } from "./textMarks";
 import { isThinking } from "./thinking";
 import { textOf, UnconfirmedMessage, unconfirmedIn } from "./UnconfirmedMessages";
 
@@ -39,12 +39,14 @@ const NEAR_BEGINNING = 2500;
 const BEYOND = 1200;
 /** Milliseconds until older messages are asked for again. */
 const RETRY = 1000;
-/** Pixels from the top that the bar of the search covers; also the space above the entry of a link. */
-const BELOW_BAR = 64;
+/** Pixels above the entry of a link. */
+const ABOVE = 64;
 /** Pixels by which a row may begin above the visible area and count as the first. */
 const SLACK = 8;
 /** Milliseconds until the list has measured its rows. */
 const SETTLED = 250;
+/** How often a hit is looked for, which may still be loading or folded. */
+const TRIES = 20;
 
 interface Props {
   id: string;
@@ -58,8 +60,8 @@ interface Props {
   /** Counts the messages sent from this page: each scrolls to the end. */
   spoken?: number;
   actions?: MessageActions | undefined;
-  /** The hit of a search in this conversation, and the text that was sought. */
-  found?: { hit: TextHit; text: string } | undefined;
+  /** The current hit of the search in this conversation. */
+  found?: FoundText | undefined;
 }
 
 export function Timeline(props: Props) {
@@ -147,7 +149,7 @@ export function Timeline(props: Props) {
       isFound.current = true;
       stayHere();
       const index = rows.findIndex((row) => row.key === sought.row);
-      handle.scrollToIndex(Math.max(index, 0), { align: "start", offset: -BELOW_BAR });
+      handle.scrollToIndex(Math.max(index, 0), { align: "start", offset: -ABOVE });
       // Scrolls inside of a sub-agent's card, which may be long.
       const inner = () => section.current?.querySelector(".sought-inner");
       if (sought.inner !== sought.row)
@@ -160,20 +162,29 @@ export function Timeline(props: Props) {
     };
   }, [sought, rows, stayHere]);
 
-  // A hit of the search in this conversation: its row, and in a long row its text.
+  // A hit of the search in this conversation: its text, if its row is in the document, or first its row.
   const latest = useRef(rows);
   latest.current = rows;
   const position = found?.hit.position;
+  const soughtText = found?.text.trim().toLowerCase() ?? "";
   useEffect(() => {
     const handle = list.current;
-    if (!found?.hit.position || !handle) return;
-    const { row } = found.hit.position;
-    const index = latest.current.findIndex((each) => each.key === row);
-    if (index < 0) return;
-    stayHere();
-    handle.scrollToIndex(index, { align: "center" });
-    const timer = setTimeout(() => scrollToText(section.current, found.text), SETTLED);
-    return () => clearTimeout(timer);
+    if (!found || !handle) return;
+    const { hit, reveal } = found;
+    if (hit.position) {
+      const { row } = hit.position;
+      const index = latest.current.findIndex((each) => each.key === row);
+      if (index < 0) return;
+      stayHere();
+      if (!reveal()) handle.scrollToIndex(index, { align: "center" });
+    }
+    // Again when its row is measured, and what was folded is open.
+    let tries = 0;
+    const timer = setInterval(() => {
+      tries += 1;
+      if ((reveal() && tries > 1) || tries >= TRIES) clearInterval(timer);
+    }, SETTLED);
+    return () => clearInterval(timer);
   }, [found, stayHere]);
 
   // A short page cannot scroll, but may have older messages.
@@ -257,7 +268,9 @@ export function Timeline(props: Props) {
                 className={`place${item.key === (position ?? sought)?.row ? " sought" : ""}`}
               >
                 <ErrorBoundary of={item} instead={() => <BrokenRow row={item} />}>
-                  <OneRow row={item} actions={actions} />
+                  <SoughtText value={item.key === (position ?? sought)?.row ? soughtText : ""}>
+                    <OneRow row={item} actions={actions} />
+                  </SoughtText>
                 </ErrorBoundary>
               </div>
             );
@@ -298,17 +311,6 @@ function Dots() {
       <i />
     </p>
   );
-}
-
-/** Scrolls to the text in the marked row, if it is out of sight. */
-function scrollToText(section: HTMLElement | null, text: string): void {
-  const row = section?.querySelector(".sought-inner") ?? section?.querySelector(".sought");
-  const scroller = section?.querySelector(".scroller")?.getBoundingClientRect();
-  const [range] = row ? rangesIn(row, text.trim().toLowerCase()) : [];
-  const at = range?.getBoundingClientRect();
-  if (!at || !scroller) return;
-  if (at.top < scroller.top + BELOW_BAR || at.bottom > scroller.bottom)
-    range?.startContainer.parentElement?.scrollIntoView({ block: "center" });
 }
 
 interface AroundProps {

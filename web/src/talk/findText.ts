@@ -1,8 +1,14 @@
 // Finds text in the loaded rows of a conversation, also in rows that are not in the document.
-import type { BlockView } from "@turnwire/client";
+import type { BlockView, ToolView } from "@turnwire/client";
+import type { Token, Tokens } from "marked";
 import type { NameOf } from "../app/me";
-import { toolTitle } from "../tools/toolKinds";
-import { isObject, outputText } from "../tools/toolValues";
+import { decodeEntities } from "../markdown/entities";
+import { GrowingMarkdown } from "../markdown/growingMarkdown";
+import { MOST } from "../markdown/Markdown";
+import { answerParts, markupParts } from "../tools/agentMarkup";
+import { aboutOf, hasFields, showsResult } from "../tools/ToolCard";
+import { kindOf, toolTitle } from "../tools/toolKinds";
+import { isObject, laidOut, outputText, textIn } from "../tools/toolValues";
 import type { Words } from "../words/en";
 import { eventText } from "./eventText";
 import { type Row, type RowPosition, rowsOf } from "./rows";
@@ -13,6 +19,16 @@ export interface TextHit {
   sequence: number;
   /** Its row; absent: the entry is not loaded. */
   position?: RowPosition | undefined;
+  /** Which of the hits in its row, from 0. */
+  nth?: number;
+}
+
+/** The current hit. */
+export interface FoundText {
+  hit: TextHit;
+  text: string;
+  /** Scrolls to the text; returns false if the document does not show it yet. */
+  reveal: () => boolean;
 }
 
 /** The texts of rows in lower case: a row object does not change. */
@@ -25,8 +41,13 @@ export function hitsIn(rows: readonly Row[], text: string, words: Words, nameOf:
   const hits: TextHit[] = [];
   const look = (row: Row, outer: Row, before: number) => {
     const sequence = "message" in row ? (row.message.sequence ?? before) : before;
-    if (textOf(row, words, nameOf).includes(sought))
-      hits.push({ sequence, position: { row: outer.key, inner: row.key } });
+    const text = textOf(row, words, nameOf);
+    const position = { row: outer.key, inner: row.key };
+    let nth = 0;
+    for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) {
+      hits.push({ sequence, position, nth });
+      nth += 1;
+    }
     const nested = row.kind === "block" && row.block.type === "tool" ? row.block.messages : undefined;
     for (const each of nested ? rowsOf({ messages: nested, turns: [] }) : []) look(each, outer, sequence);
     return sequence;
@@ -54,7 +75,9 @@ function shownIn(row: Row, words: Words, nameOf: NameOf): string {
     case "event":
       return eventText(row.block, words, nameOf);
     case "said":
-      return row.message.blocks.map((block) => textOfBlock(block, words)).join("\n");
+      return row.message.blocks
+        .map((block) => (block.type === "text" ? withoutMarkup(block.text) : textOfBlock(block, words)))
+        .join("\n");
     case "block":
       return textOfBlock(row.block, words);
   }
@@ -63,18 +86,87 @@ function shownIn(row: Row, words: Words, nameOf: NameOf): string {
 function textOfBlock(block: BlockView, words: Words): string {
   switch (block.type) {
     case "text":
+      return answerParts(block.text)
+        .map(({ kind, text }) => (kind === "text" ? withoutMarkdown(text) : text))
+        .join("\n");
     case "thinking":
-      return block.text;
-    case "tool": {
-      const { tool_name, tool_type, input, input_text, output, result } = block;
-      const name = toolTitle(tool_name, words, tool_type);
-      const given = input === undefined ? (input_text ?? "") : textsIn(input).join("\n");
-      return [name, given, outputText(output), outputText(result?.content)].join("\n");
-    }
+      return withoutMarkdown(block.text);
+    case "tool":
+      return textOfTool(block, words);
     case "block":
       return textsIn(block.block).join("\n");
     default:
       return "";
+  }
+}
+
+/** Returns what the open card of a call shows, in its order. */
+function textOfTool(tool: ToolView, words: Words): string {
+  const { tool_name, tool_type, input, input_text, output, result } = tool;
+  const kind = kindOf(tool_name, tool_type);
+  const texts = [toolTitle(tool_name, words, tool_type)];
+  const about = aboutOf(tool, kind, words);
+  const command = kind === "command" ? textIn(input, "command", "cmd") : undefined;
+  if (input === undefined || input === null) texts.push(input_text ?? "");
+  else if (command !== undefined) texts.push(...new Set([about, command]));
+  else if (hasFields(tool, kind)) texts.push(...fieldsIn(input));
+  else if (["read", "search", "web"].includes(kind)) texts.push(about);
+  else texts.push(...textsIn(input));
+  texts.push(withoutMarkup(outputText(output)));
+  if (showsResult(tool, kind)) texts.push(withoutMarkup(outputText(result?.content)));
+  return texts.join("\n");
+}
+
+function fieldsIn(input: unknown): string[] {
+  if (!isObject(input)) return [laidOut(input)];
+  return Object.entries(input).flatMap(([name, value]) => [name, laidOut(value)]);
+}
+
+/** Returns the text without the elements of `markupParts`. */
+function withoutMarkup(text: string): string {
+  return markupParts(text)
+    .flatMap(({ text, name }) => (name === undefined ? [text] : [name, text]))
+    .join("\n");
+}
+
+/** Returns the text of Markdown as the page shows it; formulas and diagrams as they are written. */
+function withoutMarkdown(text: string): string {
+  if (text.length > MOST) return text; // shown without Markdown
+  return new GrowingMarkdown().parse(text).map(shownText).join("\n");
+}
+
+function shownText(token: Token): string {
+  const inner = (tokens: Token[] = [], between = "") => tokens.map(shownText).join(between);
+  switch (token.type) {
+    case "space":
+    case "def":
+    case "hr":
+    case "noteRef":
+    case "checkbox":
+      return "";
+    case "br":
+      return "\n";
+    case "list":
+      return (token as Tokens.List).items.map(({ tokens }) => inner(tokens, "\n")).join("\n");
+    case "blockquote":
+      return inner(token.tokens, "\n");
+    case "table": {
+      const { header, rows } = token as Tokens.Table;
+      return [header, ...rows].flatMap((row) => row.map(({ tokens }) => inner(tokens))).join("\n");
+    }
+    case "code":
+    case "codespan":
+      return (token as Tokens.Code).text;
+    case "image": {
+      const { href, text } = token as Tokens.Image;
+      return `[${text || href}]`;
+    }
+    case "text":
+    case "escape":
+      if (!("tokens" in token && token.tokens)) return decodeEntities((token as Tokens.Text).text);
+      return inner(token.tokens);
+    default:
+      return "tokens" in token && token.tokens ? inner(token.tokens) : token.raw;
   }
 }
 

@@ -21,6 +21,8 @@ export type Row =
       took?: number | undefined;
       /** Whether it is the answer directly above the end of its turn, which has its buttons. */
       isAboveEnd?: true;
+      /** Whether a row below it says that its turn was stopped. */
+      isStopTold?: true;
       /** The versions of a plan before `block`, the oldest first. */
       earlier?: readonly BlockView[];
     }
@@ -33,6 +35,8 @@ export type Row =
       asked?: MessageView | undefined;
       /** The last text of the agent in it. */
       answer?: Answer | undefined;
+      /** What the time, the link and the inspector of its end are about: its answer, or its last row. */
+      last?: { message: MessageView; block?: BlockView | undefined } | undefined;
     }
   /** The messages below it are of another day than those above. */
   | { kind: "day"; key: string; at: string };
@@ -98,15 +102,31 @@ function between(before: MessageView | undefined, message: MessageView): number 
 }
 
 const rowsAboveEnds = new WeakMap<Row, Row>();
+const rowsOfStops = new WeakMap<Row, Row>();
 
-/** Adds the end of a turn, and marks its answer if that is directly above. */
+/** Returns the same marked row for the same row. */
+function marked(
+  row: Row & { kind: "block" },
+  kept: WeakMap<Row, Row>,
+  mark: object,
+): Row & { kind: "block" } {
+  const found = (kept.get(row) as (Row & { kind: "block" }) | undefined) ?? { ...row, ...mark };
+  kept.set(row, found);
+  return found;
+}
+
+/** Adds the end of a turn, and marks its answer if that is directly above, and a text that was cut short. */
 function addEnd(turn: TurnView, rows: Row[]): void {
   const [end] = rowOfTurn(turn, rows) as [Row & { kind: "turn" }];
   const above = rows.at(-1);
-  if (above?.kind === "block" && above.block === end.answer?.block) {
-    const marked = rowsAboveEnds.get(above) ?? { ...above, isAboveEnd: true };
-    rowsAboveEnds.set(above, marked);
-    rows[rows.length - 1] = marked;
+  if (above?.kind === "block" && above.block === end.answer?.block)
+    rows[rows.length - 1] = marked(above, rowsAboveEnds, { isAboveEnd: true });
+  if (turn.end.interrupted || turn.end.is_error) {
+    const at = rows.findLastIndex((row) => row.kind === "block");
+    const cut = rows[at];
+    const isCut = cut?.kind === "block" && cut.block.type === "text" && cut.block.status === "aborted";
+    if (isCut && cut.message.turn_id === turn.turn_id)
+      rows[at] = marked(cut, rowsOfStops, { isStopTold: true });
   }
   rows.push(end);
 }
@@ -114,27 +134,33 @@ function addEnd(turn: TurnView, rows: Row[]): void {
 function rowOfTurn(turn: TurnView, before: readonly Row[]): Row[] {
   let rows = cachedRows.get(turn);
   const [cached] = rows ?? [];
-  const { asked, answer } = partsOf(turn, before);
-  const isSame = cached?.kind === "turn" && cached.asked === asked && cached.answer?.block === answer?.block;
+  const { asked, answer, last } = partsOf(turn, before);
+  const isSame =
+    cached?.kind === "turn" &&
+    cached.asked === asked &&
+    cached.answer?.block === answer?.block &&
+    cached.last?.message === last?.message;
   if (rows === undefined || !isSame) {
-    rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn, asked, answer }];
+    rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn, asked, answer, last }];
     cachedRows.set(turn, rows);
   }
   return rows;
 }
 
-/** Returns the message that began a turn and the last text of its answer, from the rows before its end. */
+/** Returns the message that began a turn, the last text of its answer and its last row, from the rows before its end. */
 function partsOf({ turn_id }: TurnView, rows: readonly Row[]) {
   let answer: Answer | undefined;
+  let last: (Row & { kind: "turn" })["last"];
   for (let at = rows.length - 1; at >= 0; at -= 1) {
     const row = rows[at] as Row;
     if (row.kind === "turn") break;
     if (row.kind === "day" || row.message.turn_id !== turn_id) continue;
-    if (row.kind === "said" && isPrompt(row.message)) return { asked: row.message, answer };
-    if (row.kind === "block" && row.block.type === "text")
-      answer ??= { message: row.message, block: row.block };
+    const { message } = row;
+    last ??= { message, block: row.kind === "said" ? undefined : row.block };
+    if (row.kind === "said" && isPrompt(message)) return { asked: message, answer, last: answer ?? last };
+    if (row.kind === "block" && row.block.type === "text") answer ??= { message, block: row.block };
   }
-  return { answer };
+  return { answer, last: answer ?? last };
 }
 
 /** Whether a person began a turn with this message: edits and rewinds go back to such a message. */
@@ -207,7 +233,7 @@ export function rowsOf(view: Pick<View, "messages" | "turns">, hasBeginning = fa
 
 /**
  * Leaves out what another row already says: the news of a task with a card, the start of a task
- * that has ended, and the stop of a turn that failed because its agent was lost.
+ * that has ended, and the stop of a turn whose failure has the same reason.
  */
 function withoutRepeats(rows: Row[], turns: readonly TurnView[]): Row[] {
   const isNews = (row: Row) => row.kind === "event" && (isTask(row) || row.block.name === "interrupted");
@@ -219,13 +245,13 @@ function withoutRepeats(rows: Row[], turns: readonly TurnView[]): Row[] {
     if (row.kind === "event" && row.block.subtype === "task_notification")
       ended.add(textIn(row.block.data, "task_id") ?? "");
   }
-  const lost = new Set(
-    turns.flatMap(({ turn_id, end }) => (end.error?.code === "agent_lost" ? [turn_id] : [])),
-  );
+  /** Why turns failed: the card of the failure says the same as the stop. */
+  const failed = new Map(turns.flatMap(({ turn_id, end }) => (end.error ? [[turn_id, end.error.code]] : [])));
   return rows.filter((row) => {
     if (row.kind !== "event") return true;
     const { data, name, subtype } = row.block;
-    if (name === "interrupted") return !lost.has(row.message.turn_id ?? -1);
+    if (name === "interrupted")
+      return failed.get(row.message.turn_id ?? -1) !== (textIn(data, "reason") ?? "agent_lost");
     if (!isTask(row)) return true;
     if (calls.has(textIn(data, "tool_use_id") ?? "")) return false;
     return subtype !== "task_started" || !ended.has(textIn(data, "task_id") ?? "");

@@ -69,6 +69,7 @@ export const OtherCard = memo(function OtherCard({ view, earlier }: Props) {
         {code !== undefined && (
           <span className={`state ${code ? "bad" : "good"}`}>{words.exitCode(code)}</span>
         )}
+        <Icon name="chevron" />
       </summary>
       <div className="body">
         <Inside block={block} kind={kind} />

@@ -65,12 +65,15 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit, earl
   const [isOpen, setOpen] = useState<boolean>();
   const newest = useContext(NewestPlan);
   const isOld = kind === "todo" && newest !== undefined && newest !== tool.id;
-  // What a permission is asked for is shown by the request itself, below the timeline.
-  const isAskedBelow = tool.request?.kind === "permission" && !tool.request.outcome;
+  // What an open request is about is shown by the request itself, below the timeline.
+  const isAskedBelow = tool.request !== undefined && !tool.request.outcome;
   const opens = OPEN.has(kind) && !isOld && !isAskedBelow;
-  const open = isOpen ?? (isSearchHit || opens || tool.result?.is_error === true);
+  const open = isOpen ?? (isSearchHit || opens || toolStateOf(tool) === "failed");
   const { name, about } = titleOf(tool, kind, words);
   const isBehind = useContext(BackgroundCalls).has(tool.id);
+  // The command and the fields are shown below, in the card or in the request, so not here.
+  const isShownBelow =
+    (open || isAskedBelow) && (about === textIn(tool.input, "command") || hasFields(tool, kind));
   return (
     <ToolCardRoot
       className={`card tool ${kind}`}
@@ -85,14 +88,10 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSearchHit, earl
             <VisibleText text={name} />
           </span>
           <span className="about">
-            {/* The command is shown below, in the card or in the request, so not here. */}
-            <VisibleText
-              text={
-                (open || isAskedBelow) && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)
-              }
-            />
+            <VisibleText text={isShownBelow ? "" : about.slice(0, 300)} />
           </span>
           <State tool={tool} kind={kind} state={toolStateOf(tool, isBehind)} />
+          <Icon name="chevron" />
         </>
       }
     >
@@ -113,7 +112,7 @@ export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: strin
   return { name, about: aboutOf(tool, kind, words) };
 }
 
-function aboutOf(tool: ToolView, kind: Kind, words: Words): string {
+export function aboutOf(tool: ToolView, kind: Kind, words: Words): string {
   const { input } = tool;
   switch (kind) {
     case "command":
@@ -136,8 +135,22 @@ function aboutOf(tool: ToolView, kind: Kind, words: Words): string {
     case "question":
       return textIn(input, "header") ?? "";
     default:
-      return textIn(input, "description", "query", "path", "url", "name", "title") ?? "";
+      return textIn(input, "description", "query", "path", "url", "name", "title") ?? firstShort(input);
   }
+}
+
+/** Returns the first short argument. */
+function firstShort(input: unknown): string {
+  const values = isObject(input) ? Object.values(input) : [];
+  const isShort = (value: unknown) => typeof value !== "object" && /^.{1,60}$/.test(String(value).trim());
+  return String(values.find(isShort) ?? "").trim();
+}
+
+/** Whether the card shows its input by the names of the fields. */
+export function hasFields({ input }: ToolView, kind: Kind): boolean {
+  if (!isObject(input)) return false;
+  const least = kind === "raw" || kind === "mcp" ? 1 : 2;
+  return ["raw", "mcp", "read", "search", "web"].includes(kind) && Object.keys(input).length >= least;
 }
 
 /** Returns the names of the files that a call changes. */
@@ -219,6 +232,7 @@ function exitCode(tool: ToolView): number | undefined {
 }
 
 function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
+  const words = useWords();
   const { input } = tool;
   if (input === undefined || input === null) {
     // An incomplete list or question is not readable.
@@ -255,12 +269,10 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
     }
     case "question":
       return <Asked tool={tool} />;
-    case "read":
-    case "search":
-    case "web":
-      return Object.keys(input as object).length > 1 ? <Fields value={input} /> : null;
     default:
-      return <Fields value={input} />;
+      // The only argument of one of the other kinds is in the line above.
+      if (isObject(input) && !hasFields(tool, kind)) return null;
+      return <Fields value={input} label={words.input} />;
   }
 }
 
@@ -278,14 +290,30 @@ function Asked({ tool }: { tool: ToolView }) {
   const nameOf = useNameOf();
   const { request } = tool;
   const given = request?.answer;
-  const by = request?.by && (
-    <span className="muted">
-      {" — "}
-      <VisibleText
-        text={request.outcome === "answered" ? nameOf(request.by) : outcomeText(request, words, nameOf)}
-      />
-    </span>
-  );
+  const isAnswered = textsIn(given).length > 0;
+  const told = request?.outcome && outcomeText(request, words, nameOf);
+  const isByPerson = request?.outcome === "answered";
+  const name = given === undefined ? undefined : isByPerson ? request.by && nameOf(request.by) : told;
+  /** An answer in own words; the list of the options shows the others. */
+  const ownWords = (answer: unknown, options: unknown[]) => {
+    const labels = options.map(labelOf);
+    const texts = textsIn(answer);
+    const own = options.length
+      ? texts.filter((each) => !labels.includes(each)).join(", ")
+      : answerText(answer);
+    if (!own && texts.length) return null;
+    return (
+      <p className="answered">
+        <VisibleText text={own || words.skipped} />
+        {name && !isAnswered && (
+          <span className="muted">
+            {" — "}
+            <VisibleText text={name} />
+          </span>
+        )}
+      </p>
+    );
+  };
   // Of several questions each shows its own answer.
   const isEach = questions.length > 1 && isObject(given);
   return (
@@ -298,23 +326,25 @@ function Asked({ tool }: { tool: ToolView }) {
               <VisibleText text={question} />
             </p>
             {request?.outcome && <Offered options={options} chosen={textsIn(own)} />}
-            {isEach && (
-              <p className="answered">
-                <VisibleText text={answerText(own) || words.skipped} />
-                {by}
-              </p>
-            )}
+            {isEach && ownWords(own, options)}
           </Fragment>
         );
       })}
-      {request?.outcome && !isEach && (
+      {told &&
+        given !== undefined &&
+        !isEach &&
+        ownWords(
+          given,
+          questions.flatMap(({ options }) => options),
+        )}
+      {told && given === undefined && (
         <p className="answered">
-          <VisibleText
-            text={
-              given === undefined ? outcomeText(request, words, nameOf) : answerText(given) || words.skipped
-            }
-          />
-          {given !== undefined && by}
+          <VisibleText text={told} />
+        </p>
+      )}
+      {name && isAnswered && (
+        <p className="decided">
+          <VisibleText text={isByPerson ? words.answeredBy(name) : name} />
         </p>
       )}
     </>
@@ -328,7 +358,7 @@ function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) 
   return (
     <ul className="offered" aria-label={words.options}>
       {options.map((option, at) => {
-        const label = typeof option === "string" ? option : (textIn(option, "label") ?? "");
+        const label = labelOf(option);
         const about = textIn(option, "description");
         const isChosen = chosen.includes(label);
         return (
@@ -350,9 +380,13 @@ function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) 
   );
 }
 
+function labelOf(option: unknown): string {
+  return typeof option === "string" ? option : (textIn(option, "label") ?? "");
+}
+
 /** Returns every text in an answer. */
 function textsIn(answer: unknown): string[] {
-  if (typeof answer === "string") return [answer];
+  if (typeof answer === "string") return answer ? [answer] : [];
   return isObject(answer) || Array.isArray(answer) ? Object.values(answer).flatMap(textsIn) : [];
 }
 
@@ -373,10 +407,11 @@ function Nested({ tool, nested }: NestedProps) {
   return said?.length ? <div className="nested">{nested(said)}</div> : null;
 }
 
-/** Whether the card already shows the content of the result. */
-function isSaidAlready(tool: ToolView, kind: Kind): boolean {
-  if (kind === "agent") return (tool.messages?.length ?? 0) > 0;
-  return kind === "todo" || kind === "question" || kind === "change";
+/** Whether the card shows the content of the result, which nothing else in it shows. */
+export function showsResult(tool: ToolView, kind: Kind): boolean {
+  if (!tool.result || wasRefused(tool)) return false;
+  if (toolStateOf(tool) === "failed") return true;
+  return kind === "agent" ? !tool.messages?.length : !["todo", "question", "change"].includes(kind);
 }
 
 /** The input that ran instead: only the changed parts. */
@@ -421,8 +456,11 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Instead tool={tool} updated={decided.updated_input} />
       )}
       {output && <Output text={rawOutput(output)} isLive />}
-      {result && !wasRefused(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
-        <Output text={rawOutput(result.content)} isError={result.is_error} />
+      {hasFields(tool, kind) && showsResult(tool, kind) && outputText(result?.content).trim() && (
+        <p className="label">{words.result}</p>
+      )}
+      {showsResult(tool, kind) && (
+        <Output text={rawOutput(result?.content)} isError={result?.is_error === true} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}
       {result?.blob && <DownloadButton blobId={result.blob.blob_id} label={words.wholeOutput} />}

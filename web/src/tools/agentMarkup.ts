@@ -24,6 +24,26 @@ const ELEMENT = new RegExp(
   "g",
 );
 
+/** A block of code, which stays as it is, or a note. */
+const CODE_OR_REMINDER =
+  /^(```|~~~)[\s\S]*?(?:^\1|(?![\s\S]))|^<system-reminder>([\s\S]*?)<\/system-reminder>[ \t]*$/gm;
+
+/** Returns the parts of an answer: Markdown, and notes of the agent to its model. */
+export function answerParts(text: string): MarkupPart[] {
+  const parts: MarkupPart[] = [];
+  let from = 0;
+  const add = (kind: MarkupPart["kind"], text: string) => text.trim() && parts.push({ kind, text });
+  for (const { index, 0: whole, 2: note } of text.matchAll(CODE_OR_REMINDER)) {
+    if (note === undefined) continue;
+    add("text", text.slice(from, index));
+    add("reminder", note.trim());
+    from = index + whole.length;
+  }
+  if (from === 0) return [{ kind: "text", text }];
+  add("text", text.slice(from));
+  return parts;
+}
+
 /** Returns the parts of a text, in order. A text without such markup is one part. */
 export function markupParts(text: string): MarkupPart[] {
   if (!text.includes("</")) return [{ kind: "text", text }];

@@ -17,12 +17,19 @@ const SEQUENCE =
 
 interface State {
   colour: string | undefined;
+  behind: string | undefined;
   isBold: boolean;
   isFaint: boolean;
   isUnderlined: boolean;
 }
 
-const PLAIN: State = { colour: undefined, isBold: false, isFaint: false, isUnderlined: false };
+const PLAIN: State = {
+  colour: undefined,
+  behind: undefined,
+  isBold: false,
+  isFaint: false,
+  isUnderlined: false,
+};
 
 /** Returns the text without control sequences. A line that was overwritten is left out. */
 export function withoutColours(text: string): string {
@@ -48,9 +55,10 @@ export function colouredPieces(written: string): Coloured[] {
   return pieces;
 }
 
-function styleOf({ colour, isBold, isFaint, isUnderlined }: State): string {
+/** A colour behind the text decides the colour of the text, which has to be readable. */
+function styleOf({ colour, behind, isBold, isFaint, isUnderlined }: State): string {
   return [
-    colour && `ansi-${colour}`,
+    behind ? `ansi-on-${behind}` : colour && `ansi-${colour}`,
     isBold && "ansi-bold",
     isFaint && "ansi-faint",
     isUnderlined && "ansi-line",
@@ -64,25 +72,28 @@ function changed(before: State, codes: string): State {
   const numbers = codes.split(/[;:]/).map(Number);
   for (let at = 0; at < numbers.length; at += 1) {
     const code = numbers[at] ?? 0;
+    const name = NAMES[code % 10];
+    const tens = Math.floor(code / 10);
     if (code === 0) state = PLAIN;
     else if (code === 1) state = { ...state, isBold: true };
     else if (code === 2) state = { ...state, isFaint: true };
     else if (code === 4) state = { ...state, isUnderlined: true };
     else if (code === 22) state = { ...state, isBold: false, isFaint: false };
     else if (code === 24) state = { ...state, isUnderlined: false };
-    else if (code >= 30 && code <= 37) state = { ...state, colour: NAMES[code - 30] };
-    else if (code >= 90 && code <= 97) state = { ...state, colour: NAMES[code - 90] };
+    else if (name && (tens === 3 || tens === 9)) state = { ...state, colour: name };
+    else if (name && (tens === 4 || tens === 10)) state = { ...state, behind: name };
     else if (code === 39) state = { ...state, colour: undefined };
+    else if (code === 49) state = { ...state, behind: undefined };
     else if (code === 38 || code === 48) {
       const [colour, used] = extended(numbers.slice(at + 1));
-      if (code === 38) state = { ...state, colour };
+      state = code === 38 ? { ...state, colour } : { ...state, behind: colour };
       at += used;
     }
   }
   return state;
 }
 
-/** Returns the nearest of the eight names, which are readable in both themes, and the numbers used. */
+/** Returns the nearest of the names, whose colours are readable in both themes, and the numbers used. */
 function extended([kind, ...rest]: number[]): [string | undefined, number] {
   if (kind === 5) {
     const [index = 0] = rest;
@@ -100,6 +111,7 @@ function extended([kind, ...rest]: number[]): [string | undefined, number] {
 
 function nearest(red: number, green: number, blue: number): string | undefined {
   const most = Math.max(red, green, blue);
+  if (red === most && green > most * 0.35 && green < most * 0.8 && blue < most * 0.4) return "orange";
   const bit = (part: number) => Number(most > 0 && part > most * 0.6);
   return NAMES[bit(red) + 2 * bit(green) + 4 * bit(blue)];
 }

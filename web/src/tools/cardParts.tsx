@@ -1,20 +1,25 @@
 // The parts of cards.
 
-import { useMemo, useState } from "react";
+import { useLayoutEffect, useMemo, useRef } from "react";
 import { CopyButton } from "../app/CopyButton";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/language";
 import { lookUp } from "../app/lookup";
 import { Coloured } from "../markdown/Code";
 import { LongText } from "../markdown/LongText";
+import { useShowAll } from "../markdown/soughtText";
 import { VisibleText } from "../markdown/VisibleText";
 import { markupParts } from "./agentMarkup";
 import { colouredPieces, withoutColours } from "./ansi";
-import { formatted, isObject, type Todo } from "./toolValues";
+import { formatted, isObject, laidOut, type Todo } from "./toolValues";
 
 /** The number of lines that are shown at first. */
 const FIRST = 400;
 const CHARACTERS = 60_000;
+/** Lines that the box of an output holds. A longer one has a button that shows all of it. */
+const BOX = 14;
+/** Pixels from the end that count as the end. */
+const NEAR = 8;
 
 interface OutputProps {
   /** With its colours, as the tool wrote it. */
@@ -48,20 +53,34 @@ export function Reminder({ text }: { text: string }) {
   );
 }
 
-/** Of a long output the end, which tells the result. */
+/** Of a long output the end, which tells the result. It stays in sight until the person scrolls. */
 function OnePart({ text, isLive, isError }: Required<OutputProps>) {
   const words = useWords();
-  const [isAll, setAll] = useState(false);
+  const last = useMemo(() => lastOf(text), [text]);
+  const [isAll, showAll] = useShowAll(() => withoutColours(text.slice(0, text.length - last.length)));
+  const shown = isAll ? text : last;
+  const box = useRef<HTMLPreElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [shown, isAll]);
   if (!text) return null;
-  const shown = isAll ? text : lastOf(text);
   return (
-    <div className={`output${isError ? " bad" : ""}`}>
-      {shown.length < text.length && (
-        <button type="button" className="quiet small" onClick={() => setAll(true)}>
+    <div className={`output${isError ? " bad" : ""}${isAll ? " all" : ""}`}>
+      {!isAll && (shown.length < text.length || isLong(shown)) && (
+        <button type="button" className="quiet small show-all" onClick={showAll}>
           {words.showAll(text.length)}
         </button>
       )}
-      <pre tabIndex={0} aria-label={words.output} aria-live={isLive ? "off" : undefined}>
+      <pre
+        ref={box}
+        tabIndex={0}
+        aria-label={words.output}
+        aria-live={isLive ? "off" : undefined}
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          isAtEnd.current = scrollHeight - clientHeight - scrollTop < NEAR;
+        }}
+      >
         <AnsiText text={shown} />
       </pre>
       <CopyButton text={withoutColours(text)} />
@@ -81,6 +100,11 @@ function AnsiText({ text }: { text: string }) {
       <VisibleText key={at} text={piece.text} />
     ),
   );
+}
+
+/** Whether a text is longer than its box. */
+function isLong(text: string): boolean {
+  return text.trimEnd().split("\n").length > BOX || text.length > 100 * BOX;
 }
 
 function lastOf(text: string): string {
@@ -132,37 +156,47 @@ export function Todos({ todos }: { todos: Todo[] }) {
 const FIELDS = 12;
 const IN_FIELDS = 2_000;
 
+interface FieldsProps {
+  value: unknown;
+  /** The word above them. */
+  label?: string | undefined;
+}
+
 /** The fields of an input by their names, each with its whole value. A larger input is shown as raw data. */
-export function Fields({ value }: { value: unknown }) {
+export function Fields({ value, label }: FieldsProps) {
   const fields = isObject(value) ? Object.entries(value) : undefined;
-  if (!fields || fields.length > FIELDS || formatted(value).length > IN_FIELDS) return <Raw value={value} />;
+  if (!fields || fields.length > FIELDS || formatted(value).length > IN_FIELDS)
+    return <Raw value={value} label={label} />;
   if (!fields.length) return null;
   return (
-    <dl className="fields">
-      {fields.map(([name, each]) => (
-        <div key={name}>
-          <dt>
-            <VisibleText text={name} />
-          </dt>
-          <dd>
-            <Field value={each} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      {label && <p className="label">{label}</p>}
+      <dl className="fields">
+        {fields.map(([name, each]) => (
+          <div key={name}>
+            <dt>
+              <VisibleText text={name} />
+            </dt>
+            <dd>
+              <Field value={each} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
   );
 }
 
 /** A text without quotation marks, unless its end or its beginning could not be seen. */
 function Field({ value }: { value: unknown }) {
   if (typeof value === "string" && value && value.trim() === value) return <Coloured code={value} />;
-  const json = typeof value === "string" ? JSON.stringify(value) : formatted(value);
+  const json = typeof value === "string" ? JSON.stringify(value) : laidOut(value);
   return <Coloured code={json} language="json" />;
 }
 
 /** Any value, as raw data. */
-export function Raw({ value, label }: { value: unknown; label?: string | undefined }) {
-  const text = formatted(value);
+export function Raw({ value, label }: FieldsProps) {
+  const text = laidOut(value);
   if (!text) return null;
   const isJson = typeof value !== "string";
   return (

@@ -40,6 +40,23 @@ export function formatted(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
+/** Characters of a list or an object that is written in one line. */
+const SHORT = 60;
+const INNERMOST = /[[{]\n[^[\]{}]{1,80}\n *[\]}]/g;
+
+/** Formats any value for people, with short lists and objects in one line each. */
+export function laidOut(value: unknown): string {
+  const text = formatted(value);
+  if (typeof value === "string") return text;
+  const line = inOneLine(text);
+  return line.length <= SHORT ? line : text.replace(INNERMOST, inOneLine);
+}
+
+/** JSON has no line breaks in its strings. */
+function inOneLine(json: string): string {
+  return json.replace(/,\n */g, ", ").replace(/\n */g, "");
+}
+
 /** Returns the output or result of a tool as text, without images and colours. */
 export function outputText(content: unknown): string {
   return withoutColours(rawOutput(content));

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64decode
 from collections.abc import AsyncGenerator
+from zlib import decompress
 
 from turnwire import AgentTurn, Ask, agent
 from turnwire.agents.demo import DemoAgent
@@ -13,7 +15,7 @@ from turnwire.core.content import Content, LoadedFile, TextContent
 from turnwire.core.controls import ContextUsage, ContextUsed, Control, ControlResult
 from turnwire.ports import AgentCapabilities, SessionStart
 
-__all__ = ["Bold", "Filling", "editor", "gardener", "reader"]
+__all__ = ["Bold", "Filling", "actor", "editor", "gardener", "reader"]
 
 
 class Bold(DemoAgent):
@@ -91,3 +93,23 @@ async def gardener(turn: AgentTurn) -> AsyncGenerator[str, str]:
     async with turn.tool("cut_hedge", json.loads(turn.text), needs_permission=True) as call:
         call.result = "cut"
     yield "Done."
+
+
+@agent("actor")
+async def actor(turn: AgentTurn) -> AsyncGenerator[str, str]:
+    """Does what the message lists: says a text, calls a tool, fails, or waits until it is stopped.
+
+    The message is compressed JSON in base64, so that the page shows none of its texts twice.
+    """
+    for step in json.loads(decompress(b64decode(turn.text))):
+        if "say" in step:
+            yield step["say"]
+        elif "fail" in step:
+            raise ValueError(step["fail"])
+        elif "tool" in step:
+            async with turn.tool(step["tool"], step["input"]) as call:
+                for piece in step.get("output", []):
+                    await (call.output(piece) if piece else turn.ask("Go on?", ["Yes", "No"]))
+                call.result = step["result"]
+        else:
+            await asyncio.Event().wait()

@@ -22,9 +22,17 @@ export function toolStateOf(tool: ToolView, isInBackground = false): ToolState {
   if (isInBackground) return "background";
   const refusal = refusalOf(tool);
   if (refusal) return refusal;
-  if (result) return result.is_error ? "failed" : "done";
+  if (result) return result.is_error || isErrorMarkup(result.content) ? "failed" : "done";
   if (request && !request.outcome) return "waiting";
   return status === "aborted" ? "interrupted" : "running";
+}
+
+const ERROR = /^\s*<tool_use_error>[\s\S]*<\/tool_use_error>\s*$/;
+
+/** Whether a result consists of the markup of an error, which some agents return without their flag. */
+function isErrorMarkup(content: unknown): boolean {
+  const text = Array.isArray(content) && content.length === 1 ? content[0]?.text : content;
+  return typeof text === "string" && ERROR.test(text);
 }
 
 /** Returns how the call was refused its permission. A call that did not run is no failure. */

@@ -7,6 +7,9 @@ export const tools = {
   options: "Options",
   chosen: "chosen",
   runs: "running",
+  input: "Input",
+  result: "Result",
+  answeredBy: (by: string) => `Answered by ${by}`,
   exitCode: (n: number) => `exit ${n}`,
   ranInstead: "What actually ran",
   decided: (decision: string, by: string | undefined) =>

@@ -1,4 +1,5 @@
 import type { requests as english } from "../en/requests";
+import { besideText } from "../spacing";
 
 export const requests: typeof english = {
   waitsForYou: "等待您处理",
@@ -39,7 +40,7 @@ export const requests: typeof english = {
     title: "已记住的权限",
     titleOf: (name) => `“${name}”已记住的权限`,
     none: "尚未记住任何权限。以“总是允许”答复的权限会列在这里。",
-    given: (by, at, agent) => `${by ? `由 ${by} ` : ""}于 ${at} 授予 ${agent}`,
+    given: (by, at, agent) => `${by ? `由${besideText(by)}` : ""}于 ${at} 授予 ${agent}`,
     sameInput: "仅限相同的调用",
     inSettings: (agent) => `${agent} 将它保存在自己的设置中，请在那里移除。`,
     inProcess: (agent) => `${agent} 会保留它，直到其进程结束。`,

@@ -1,4 +1,5 @@
 import type { talk as english } from "../en/talk";
+import { afterText } from "../spacing";
 
 export const talk: typeof english = {
   messages: "消息",
@@ -26,7 +27,7 @@ export const talk: typeof english = {
     archived: "已停止：对话已归档",
     deleted: "已停止：对话已删除",
   },
-  stoppedBy: (by) => `${by} 已停止`,
+  stoppedBy: (by) => `${afterText(by)}已停止`,
   killed: "智能体进程已结束",
   byForce: (n) => `强制结束了 ${n} 个进程`,
   couldNotEnd: (n) => `${n} 个进程未能结束`,

@@ -1,4 +1,5 @@
 import type { tools as english } from "../en/tools";
+import { afterText, besideText } from "../spacing";
 
 export const tools: typeof english = {
   done: "完成",
@@ -8,10 +9,13 @@ export const tools: typeof english = {
   options: "选项",
   chosen: "已选",
   runs: "运行中",
+  input: "输入",
+  result: "结果",
+  answeredBy: (by) => `由${besideText(by)}回答`,
   exitCode: (n) => `退出码 ${n}`,
   ranInstead: "实际运行的内容",
   decided: (decision, by) =>
-    `${by ? `${by} ` : ""}${decision === "allow" ? "已允许" : decision === "deny" ? "已拒绝" : decision}`,
+    `${by ? afterText(by) : ""}${decision === "allow" ? "已允许" : decision === "deny" ? "已拒绝" : decision}`,
   withdrawnByAgent: "智能体已撤回",
   outcome: { answered: "已回答", expired: "未在限时内回答", cancelled: "已撤回" },
   tool: {
