@@ -291,7 +291,7 @@ test("the plan is open, and the prompt of a sub-agent is shown once", async ({ p
 
 test("thinking is folded and shows its duration, also after a reload", async ({ person }) => {
   const { page } = person;
-  await person.quick("think");
+  await person.quick("think", 0.1); // longer than a second
   await state(page, "Ready");
   const thoughts = page.locator(".thoughts:not([open])");
   await thoughts.getByText(/^Thought for \d/).waitFor();
