@@ -283,16 +283,30 @@ test("colours behind text can be read in both themes", async ({ person, expect }
 
 test("the button that quotes is below the text that three clicks select", async ({ person, expect }) => {
   const { page } = person;
-  await act(person, [{ say: "Short.\n\nAnother paragraph." }]);
-  const text = page.locator(".row.text .markdown p").first();
-  await text.click({ clickCount: 3, position: { x: 10, y: 8 } });
-  const at = await page.getByRole("button", { name: "Quote" }).boundingBox();
-  const right = await text.evaluate((each) => {
-    const range = document.createRange();
-    range.selectNodeContents(each);
-    return range.getBoundingClientRect().right;
-  });
-  expect(Math.abs((at?.x ?? 0) + (at?.width ?? 0) / 2 - right)).toBeLessThan(60);
+  await act(person, [
+    { say: "# Head\n\nShort.\n\n- item\n\nThe last." },
+    { tool: "Bash", input: { command: "ls" }, result: "a" },
+  ]);
+  for (const name of ["h3", "p", "li", "p:last-child"]) {
+    const text = page.locator(`.row.text .markdown > ${name}, .row.text .markdown > * > ${name}`).first();
+    await text.click({ clickCount: 3, position: { x: 10, y: 8 } });
+    const quote = page.getByRole("button", { name: "Quote" });
+    await quote.waitFor();
+    const right = await text.evaluate((each) => {
+      const range = document.createRange();
+      range.selectNodeContents(each);
+      return Math.max(...[...range.getClientRects()].map((rect) => rect.right));
+    });
+    await expect
+      .poll(async () => {
+        const at = await quote.boundingBox();
+        return Math.abs((at?.x ?? 0) + (at?.width ?? 0) / 2 - right);
+      })
+      .toBeLessThan(60);
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => getSelection()?.removeAllRanges());
+    await quote.waitFor({ state: "detached" });
+  }
 });
 
 test("durations below a second are not told", async ({ person, expect }) => {

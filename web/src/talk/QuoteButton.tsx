@@ -88,11 +88,12 @@ function placeBelow(range: Range | undefined): Place | undefined {
   return { top: Math.min(last.bottom + 6, shown.bottom - 40), left };
 }
 
-/** Returns the rectangles of a range. Three clicks select to the beginning of the next element, which is left out. */
+/** Returns the rectangles of a range. Three clicks select to the beginning of another element, which is left out. */
 function rectsOf(range: Range): DOMRect[] {
   const text = range.cloneRange();
-  while (!text.endOffset && text.endContainer !== text.commonAncestorContainer)
-    text.setEndBefore(text.endContainer);
+  const first = range.startContainer.parentElement?.closest("p, li, pre, td, th, h3, h4, h5, h6, .bubble");
+  if (first && !range.endOffset && !first.contains(range.endContainer))
+    text.setEnd(first, first.childNodes.length);
   return [...text.getClientRects()].filter((each) => each.width > 0);
 }
 
