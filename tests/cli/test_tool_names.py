@@ -86,3 +86,13 @@ def test_an_example_of_an_answer_fits_the_questions() -> None:
     assert example_of([colour])[0] == example_of([several])[0] == "1"
     assert example_of([several])[1].startswith("numbers, separated by commas")
     assert example_of([colour, free]) == ('{"colour":"1","name":"your answer"}', "")
+
+
+def test_an_input_without_a_description_is_shown_beside_a_permission_that_has_none() -> None:
+    assert asked("Bash", {"command": "ls", "description": None})[-1].endswith("description: null")
+
+
+def test_a_description_is_left_out_only_if_the_shown_title_says_it() -> None:
+    given = {"description": "Delete everything", "a": 1}
+    lines = asked("mcp__x__create", given, title="Delete everything")
+    assert any("Delete everything" in line for line in lines)

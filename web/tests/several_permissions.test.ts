@@ -64,8 +64,23 @@ test("one of all is decided alone; the others stay, and a lone one has no button
   await page.getByRole("button", { name: "Allow", exact: false }).first().click();
   await expect.poll(() => page.locator(".request code").allInnerTexts()).toEqual(["make docs"]);
   expect(await page.getByRole("button", { name: /all/ }).count()).toBe(0);
+  await page.locator(".request kbd:not(.soon)").first().waitFor(); // the key works a moment later
   await page.keyboard.press("y");
   await state(page, "Ready");
+});
+
+test("while a form is open, all of them cannot be decided", async ({ person, expect }) => {
+  const { page } = person;
+  await showAll(person);
+  const allow = page.getByRole("button", { name: "Allow all 3" });
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  await page.locator(".request").nth(1).getByRole("button", { name: "Edit" }).click();
+  await page.locator(".request").nth(1).getByRole("textbox").fill("make something");
+  await expect.poll(() => allow.isEnabled()).toBe(false);
+  await page.locator(".request").nth(1).getByRole("button", { name: "Back" }).click();
+  await expect.poll(() => allow.isEnabled()).toBe(true);
+  await allow.click();
+  await page.getByText("ran make check, ran make test, ran make docs").waitFor();
 });
 
 test("a second tab that has decided one leaves the others to be decided", async ({ person, expect }) => {

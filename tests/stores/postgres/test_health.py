@@ -64,7 +64,7 @@ async def test_a_database_that_is_in_order_has_no_problem(address: Address) -> N
     said = " ".join(words for _, words in findings(status, is_synchronous=False))
     for fact in (
         f"PostgreSQL {status.server} (15 and newer are supported)",
-        "schema 6.0",
+        "schema 7.0",
         "of 197 connections are in use, 0 by Turnwire. A server uses up to 11",
         "a statement ends after 60s",
         "synchronous_commit is on, 0 standbys",

@@ -28,9 +28,9 @@ interface Item {
   id: string;
   icon: IconName;
   label: string;
-  /** Shown behind it. */
+  /** Shown after the label. */
   about?: string | undefined;
-  /** Whose key is shown behind it. */
+  /** The shortcut whose key is shown after the label. */
   shortcut?: Shortcut | undefined;
   run: () => void;
 }

@@ -20,6 +20,7 @@ export function useAttachments(
   const words = useWords();
   const notices = useNotices();
   const shown = useRef(new Map<string, () => void>());
+  const refused = useRef(new Set<() => void>());
   const files = useFiles(client, id, {
     able,
     onRefused: showNotice,
@@ -27,6 +28,7 @@ export function useAttachments(
       const text = isAdded ? words.longPaste(name) : words.longPasteRefused(byteCount(size));
       const drop = notices.showNotice(text, "calm", { label: words.pasteAsText, run: pasteAsText });
       if (isAdded) shown.current.set(name, drop);
+      else refused.current.add(drop);
     },
     onNotTaken: ({ name, type }) =>
       showNotice(type.startsWith("image/") ? words.noPictures : words.fileNotTaken(name)),
@@ -40,6 +42,11 @@ export function useAttachments(
         shown.current.delete(name);
       }
   });
-  useEffect(() => () => shown.current.forEach((drop) => void drop()), []);
+  useEffect(
+    () => () => {
+      for (const drop of [...shown.current.values(), ...refused.current]) drop();
+    },
+    [],
+  );
   return files;
 }

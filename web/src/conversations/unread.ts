@@ -66,7 +66,8 @@ function change(seen: Shown["seen"]): void {
 }
 
 export function markRead(all: readonly ConversationInfo[]): void {
-  change(Object.fromEntries(all.map((each) => [each.id, [newsOf(each.status), timeOf(each)]])));
+  const oldestFirst = [...all].sort((one, other) => timeOf(one) - timeOf(other)); // the oldest are forgotten first
+  change(Object.fromEntries(oldestFirst.map((each) => [each.id, [newsOf(each.status), timeOf(each)]])));
 }
 
 export function markUnread(info: ConversationInfo): void {

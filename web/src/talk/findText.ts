@@ -39,9 +39,10 @@ export function hitsIn(rows: readonly Row[], text: string, words: Words, nameOf:
   const sought = text.trim().toLowerCase();
   if (!sought) return [];
   const hits: TextHit[] = [];
+  const parts = sought.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
   const look = (row: Row, outer: Row, before: number) => {
     const sequence = "message" in row ? (row.message.sequence ?? before) : before;
-    const text = textOf(row, words, nameOf);
+    const text = mayShow(row, parts) ? textOf(row, words, nameOf) : "";
     const position = { row: outer.key, inner: row.key };
     let nth = 0;
     for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) {
@@ -55,6 +56,23 @@ export function hitsIn(rows: readonly Row[], text: string, words: Words, nameOf:
   let last = 0;
   for (const row of rows) last = look(row, row, last);
   return hits;
+}
+
+/** Signs of Markdown that may stand within the words of the source, but not within those on the page. */
+const WITHIN = /[*_~`\\]/g;
+/** What may leave out or replace parts of the source: links, entities, notes, tables, HTML. */
+const REPLACES = /[[&<|]/;
+
+/**
+ * Whether an answer may show all these words. Tells it without parsing its Markdown, so that the first search
+ * in a long conversation is fast.
+ */
+function mayShow(row: Row, parts: readonly string[]): boolean {
+  if (cached.has(row) || row.kind !== "block" || row.block.type !== "text") return true;
+  const { text } = row.block;
+  if (REPLACES.test(text)) return true;
+  const plain = text.toLowerCase().replace(WITHIN, "");
+  return parts.every((each) => plain.includes(each));
 }
 
 function textOf(row: Row, words: Words, nameOf: NameOf): string {
@@ -129,9 +147,13 @@ function withoutMarkup(text: string): string {
     .join("\n");
 }
 
+/** What may be Markdown. A text without any of it is shown as it is. */
+const SIGNS = /[*_~`[\]&<|\\$]|^\s*(?:[-+>#=]|\d+[.)])/m;
+
 /** Returns the text of Markdown as the page shows it; formulas and diagrams as they are written. */
 function withoutMarkdown(text: string): string {
   if (text.length > MOST) return text; // shown without Markdown
+  if (!SIGNS.test(text)) return text;
   return new GrowingMarkdown().parse(text).map(shownText).join("\n");
 }
 

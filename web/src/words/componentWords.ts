@@ -18,6 +18,7 @@ export function componentWords(words: Words): Partial<ComponentWords> {
     alwaysAllow: () => words.always,
     allowAll: words.allRequests.allow,
     denyAll: words.allRequests.deny,
+    closeForm: words.allRequests.closeForm,
     denyWithReason: words.denyWhy,
     edit: words.edit,
     whatRuns: words.edit,

@@ -27,7 +27,11 @@ export interface ComposerProps {
  * Sends messages to a conversation. Enter sends, Shift and Enter begins a new line. Takes files that
  * are chosen, pasted or dropped, and makes a file of a long text.
  */
-export function Composer({ id, placeholder, className, longPaste = "file" }: ComposerProps): ReactElement {
+export function Composer(props: ComposerProps): ReactElement {
+  return <OneComposer key={props.id} {...props} />; // text and files belong to one conversation
+}
+
+function OneComposer({ id, placeholder, className, longPaste = "file" }: ComposerProps): ReactElement {
   const words = useWords();
   const client = useTurnwire();
   const conversation = client.conversation(id);

@@ -1,6 +1,6 @@
 // The parts of a composer, for a page that arranges them itself. The behaviour is that of `useComposer`.
 import {
-  type ComponentProps,
+  type ComponentPropsWithoutRef,
   createContext,
   type ReactElement,
   type ReactNode,
@@ -31,7 +31,9 @@ export function useCurrentComposer(): CurrentComposer {
   return current;
 }
 
-export interface ComposerRootProps extends CurrentComposer, Omit<ComponentProps<"form">, "onSubmit"> {}
+export interface ComposerRootProps
+  extends CurrentComposer,
+    Omit<ComponentPropsWithoutRef<"form">, "onSubmit"> {}
 
 /** The form around the parts. */
 export function ComposerRoot({
@@ -57,11 +59,11 @@ export function ComposerRoot({
 }
 
 export interface ComposerFieldProps
-  extends Omit<ComponentProps<"textarea">, "value" | "defaultValue" | "ref" | "children"> {
+  extends Omit<ComponentPropsWithoutRef<"textarea">, "value" | "defaultValue" | "children"> {
   fieldRef?: Ref<HTMLTextAreaElement> | undefined;
 }
 
-/** The text of the message. Handlers of yours run first; one that prevents the default replaces ours. */
+/** The text of the message. Your handlers of keys and pastes run first; one that prevents the default replaces ours. */
 export function ComposerField({
   fieldRef,
   onChange,
@@ -70,7 +72,7 @@ export function ComposerField({
   ...field
 }: ComposerFieldProps): ReactElement {
   const words = useWords();
-  const { composer, draft, files } = useCurrentComposer();
+  const { composer, draft, files, isClosed } = useCurrentComposer();
   return (
     <textarea
       ref={fieldRef}
@@ -87,7 +89,7 @@ export function ComposerField({
       }}
       onKeyDown={(event) => {
         onKeyDown?.(event);
-        if (!event.isDefaultPrevented()) composer.pressed(event);
+        if (!event.isDefaultPrevented() && !(isClosed && event.key === "Enter")) composer.pressed(event);
       }}
       onPaste={(event) => {
         onPaste?.(event);
@@ -98,7 +100,7 @@ export function ComposerField({
 }
 
 /** Without children, the button shows its words. An icon instead is named by them. */
-type ButtonProps = Omit<ComponentProps<"button">, "type" | "onClick">;
+type ButtonProps = Omit<ComponentPropsWithoutRef<"button">, "type" | "onClick">;
 
 /** Sends the message, or puts it into the queue while a turn runs. */
 export function ComposerSend({ children, ...button }: ButtonProps): ReactElement {
@@ -115,8 +117,8 @@ export function ComposerSend({ children, ...button }: ButtonProps): ReactElement
 /** Sends the message into the running turn; nothing, if the agent cannot take it there. */
 export function ComposerSteer({ children, ...button }: ButtonProps): ReactNode {
   const { addToTurn } = useWords();
-  const { composer } = useCurrentComposer();
-  if (!composer.maySteer) return null;
+  const { composer, isClosed } = useCurrentComposer();
+  if (!composer.maySteer || isClosed) return null;
   return (
     <button
       type="button"
@@ -150,7 +152,7 @@ export function ComposerStop({ children, ...button }: ButtonProps): ReactNode {
   );
 }
 
-export interface AttachButtonProps extends Omit<ComponentProps<"label">, "children"> {
+export interface AttachButtonProps extends Omit<ComponentPropsWithoutRef<"label">, "children"> {
   take: (files: FileList | null) => void;
   /** Shown before the field of the browser, for example an icon. */
   children?: ReactNode;
@@ -184,7 +186,7 @@ export interface AttachedItem {
   readonly preview?: string | undefined;
 }
 
-export interface AttachedFilesProps extends Omit<ComponentProps<"ul">, "children"> {
+export interface AttachedFilesProps extends Omit<ComponentPropsWithoutRef<"ul">, "children"> {
   files: UsedAttachments;
   /** Shows a file; absent: its picture or its name. */
   children?: (file: AttachedItem) => ReactNode;

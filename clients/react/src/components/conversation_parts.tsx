@@ -1,7 +1,7 @@
 // The parts of a conversation, for a page that arranges them itself.
 import type { ConversationOptions, OpenRequest } from "@turnwire/client";
 import {
-  type ComponentProps,
+  type ComponentPropsWithoutRef,
   createContext,
   Fragment,
   type ReactElement,
@@ -12,6 +12,7 @@ import {
 import type { OnRefused } from "../headless/action.js";
 import { usePermissions } from "../headless/permissions.js";
 import { type UsedConversation, useConversation } from "../hooks.js";
+import { OpenFormsContext, useOpenForms } from "./open_forms.js";
 import { useWords } from "./words.js";
 
 /** The conversation of a page, with its id. */
@@ -37,7 +38,12 @@ export interface ConversationRootProps {
 export function ConversationRoot({ id, options, children }: ConversationRootProps): ReactElement {
   const used = useConversation(id, options);
   const current = useMemo(() => ({ ...used, id }), [used, id]);
-  return <Context.Provider value={current}>{children}</Context.Provider>;
+  const forms = useOpenForms();
+  return (
+    <Context.Provider value={current}>
+      <OpenFormsContext.Provider value={forms}>{children}</OpenFormsContext.Provider>
+    </Context.Provider>
+  );
 }
 
 export interface ConversationRequestsProps {
@@ -54,13 +60,14 @@ export function ConversationRequests({ most, children }: ConversationRequestsPro
     .map((request, place) => <Fragment key={request.request_id}>{children(request, place)}</Fragment>);
 }
 
-export interface AllPermissionsProps extends Omit<ComponentProps<"div">, "children"> {
+export interface AllPermissionsProps extends Omit<ComponentPropsWithoutRef<"div">, "children"> {
   onRefused?: OnRefused | undefined;
 }
 
 /**
  * Buttons that decide all open permissions of the conversation at once; nothing, if fewer than two
- * are open. Show each of them as well: a person decides what is in sight.
+ * are open. Show each of them as well: a person decides what is in sight. While the form of one is
+ * open, the buttons wait: they would skip what the person writes.
  */
 export function AllPermissions({ onRefused, ...div }: AllPermissionsProps): ReactNode {
   const words = useWords();
@@ -70,19 +77,21 @@ export function AllPermissions({ onRefused, ...div }: AllPermissionsProps): Reac
     decide,
     onRefused,
   );
+  const isWriting = (useContext(OpenFormsContext)?.count ?? 0) > 0;
+  const button = { disabled: !isReady || isWriting, title: isWriting ? words.closeForm : undefined };
   return (
     <>
       {count > 1 && (
         <div data-turnwire="choices" {...div}>
-          <button type="button" disabled={!isReady} onClick={() => decideAll("allow")}>
+          <button type="button" {...button} onClick={() => decideAll("allow")}>
             {words.allowAll(count)}
           </button>
-          <button type="button" disabled={!isReady} onClick={() => decideAll("deny")}>
+          <button type="button" {...button} onClick={() => decideAll("deny")}>
             {words.denyAll(count)}
           </button>
         </div>
       )}
-      {!onRefused && refusal && <p role="alert">{refusal}</p>}
+      {!onRefused && count > 0 && refusal && <p role="alert">{refusal}</p>}
     </>
   );
 }

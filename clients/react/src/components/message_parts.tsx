@@ -1,10 +1,10 @@
 // The parts of a message and of a tool call, for a page that arranges them itself.
 import type { MessageView, ToolView } from "@turnwire/client";
-import type { ComponentProps, ReactElement, ReactNode } from "react";
+import type { ComponentPropsWithoutRef, ReactElement, ReactNode } from "react";
 import { toolStateOf } from "../headless/tool_state.js";
 import { type BlockRenderers, CustomBlock } from "./block_renderers.js";
 
-export interface MessageRootProps extends ComponentProps<"article"> {
+export interface MessageRootProps extends ComponentPropsWithoutRef<"article"> {
   message: MessageView;
 }
 
@@ -25,7 +25,8 @@ export function MessageBlocks({ message, render }: MessageBlocksProps): ReactNod
   return message.blocks.map((block) => <CustomBlock key={block.id} block={block} render={render} />);
 }
 
-export interface ToolCardRootProps extends Omit<ComponentProps<"details">, "open" | "onToggle" | "children"> {
+export interface ToolCardRootProps
+  extends Omit<ComponentPropsWithoutRef<"details">, "open" | "onToggle" | "children"> {
   tool: ToolView;
   /** Whether a task of this call goes on after its turn. */
   isInBackground?: boolean;

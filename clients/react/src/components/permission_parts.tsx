@@ -1,6 +1,13 @@
 // The parts of a permission, for a page that arranges them itself. The behaviour is that of `usePermission`.
-import { type ComponentProps, createContext, type ReactElement, type ReactNode, useContext } from "react";
+import {
+  type ComponentPropsWithoutRef,
+  createContext,
+  type ReactElement,
+  type ReactNode,
+  useContext,
+} from "react";
 import type { UsedPermission } from "../headless/permission.js";
+import { useCountedForm } from "./open_forms.js";
 import { useWords } from "./words.js";
 
 const Context = /* @__PURE__ */ createContext<UsedPermission | undefined>(undefined);
@@ -12,12 +19,13 @@ export function useCurrentPermission(): UsedPermission {
   return current;
 }
 
-export interface PermissionRootProps extends ComponentProps<"section"> {
+export interface PermissionRootProps extends ComponentPropsWithoutRef<"section"> {
   permission: UsedPermission;
 }
 
 /** The element around the parts. Give it a name: `aria-label` or `aria-labelledby`. */
 export function PermissionRoot({ permission, ...section }: PermissionRootProps): ReactElement {
+  useCountedForm(permission.form !== "plain");
   return (
     <Context.Provider value={permission}>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would need a legend, and cannot be a landmark */}
@@ -27,7 +35,7 @@ export function PermissionRoot({ permission, ...section }: PermissionRootProps):
 }
 
 /** Without children, the button shows its words. */
-type ButtonProps = Omit<ComponentProps<"button">, "type" | "onClick">;
+type ButtonProps = Omit<ComponentPropsWithoutRef<"button">, "type" | "onClick">;
 
 function Decision({
   run,
@@ -88,7 +96,9 @@ function Opener({
 }
 
 /** The open form: for a reason, or for a changed input. Nothing while none is open. Escape closes it. */
-export function PermissionForm(form: Omit<ComponentProps<"form">, "onSubmit" | "onKeyDown">): ReactNode {
+export function PermissionForm(
+  form: Omit<ComponentPropsWithoutRef<"form">, "onSubmit" | "onKeyDown">,
+): ReactNode {
   const current = useCurrentPermission();
   if (current.form === "plain") return null;
   return (
@@ -137,7 +147,7 @@ export function PermissionField({ className }: { className?: string | undefined 
 }
 
 /** Why the changed input cannot be sent; nothing, if it can. */
-export function PermissionProblem(text: Omit<ComponentProps<"p">, "children">): ReactNode {
+export function PermissionProblem(text: Omit<ComponentPropsWithoutRef<"p">, "children">): ReactNode {
   const words = useWords();
   const { problem } = useCurrentPermission();
   if (!problem) return null;

@@ -1,6 +1,6 @@
 // The parts of a question, for a page that arranges them itself. The behaviour is that of `useQuestion`.
 import {
-  type ComponentProps,
+  type ComponentPropsWithoutRef,
   createContext,
   type ReactElement,
   type ReactNode,
@@ -23,7 +23,7 @@ export function useCurrentQuestion(): UsedQuestion {
   return useCurrent().question;
 }
 
-export interface QuestionRootProps extends Omit<ComponentProps<"form">, "onSubmit"> {
+export interface QuestionRootProps extends Omit<ComponentPropsWithoutRef<"form">, "onSubmit"> {
   question: UsedQuestion;
 }
 
@@ -45,7 +45,7 @@ export function QuestionRoot({ question, ...form }: QuestionRootProps): ReactEle
   );
 }
 
-export interface QuestionOptionProps extends Omit<ComponentProps<"label">, "onChange" | "part"> {
+export interface QuestionOptionProps extends Omit<ComponentPropsWithoutRef<"label">, "onChange" | "part"> {
   part: UsedPart;
   /** The label of the option, which is also its value. */
   value: string;
@@ -72,7 +72,7 @@ export function QuestionOption({ part, value, children, ...label }: QuestionOpti
 }
 
 export interface QuestionOwnAnswerProps
-  extends Omit<ComponentProps<"input">, "type" | "value" | "onChange" | "disabled" | "part"> {
+  extends Omit<ComponentPropsWithoutRef<"input">, "type" | "value" | "onChange" | "disabled" | "part"> {
   part: UsedPart;
 }
 
@@ -93,7 +93,7 @@ export function QuestionOwnAnswer({ part, ...input }: QuestionOwnAnswerProps): R
   );
 }
 
-type ButtonProps = Omit<ComponentProps<"button">, "type" | "onClick" | "disabled">;
+type ButtonProps = Omit<ComponentPropsWithoutRef<"button">, "type" | "onClick" | "disabled">;
 
 /** Sends what is chosen. */
 export function QuestionSubmit({ children, ...button }: ButtonProps): ReactElement {
@@ -118,7 +118,7 @@ export function QuestionSkip({ children, ...button }: ButtonProps): ReactNode {
 }
 
 /** Says that an answer is missing, after the person has tried to send. */
-export function QuestionMissing(text: Omit<ComponentProps<"p">, "children">): ReactNode {
+export function QuestionMissing(text: Omit<ComponentPropsWithoutRef<"p">, "children">): ReactNode {
   const words = useWords();
   if (!useCurrentQuestion().isMissing) return null;
   return (

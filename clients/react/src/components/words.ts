@@ -45,6 +45,8 @@ export interface Words {
   alwaysAllow: (rule?: string) => string;
   allowAll: (count: number) => string;
   denyAll: (count: number) => string;
+  /** Why all permissions cannot be decided now. */
+  closeForm: string;
   denyWithReason: string;
   edit: string;
   whatRuns: string;
@@ -101,6 +103,7 @@ const ENGLISH: Words = {
   alwaysAllow: (rule) => (rule === undefined ? "Always allow" : `Always allow: ${rule}`),
   allowAll: (count) => `Allow all ${count}`,
   denyAll: (count) => `Deny all ${count}`,
+  closeForm: "Send or close the open form first",
   denyWithReason: "Deny with a reason",
   edit: "Edit",
   whatRuns: "What is to run",

@@ -78,8 +78,7 @@ export function useAttachments(
     const remove =
       file.size <= MOST_BYTES ? texts.put(name, text) : takes(file) ? uploads.add([file]) : undefined;
     const pasteAsText = () => {
-      remove?.();
-      insertText(field, text);
+      if (insertText(field, text)) remove?.();
     };
     onLongPaste({ name, size: file.size, isAdded: remove !== undefined, pasteAsText });
     return true;
@@ -97,9 +96,13 @@ export function useAttachments(
       isBusy: uploads.isBusy,
       take: (words) => {
         const content = messageOf(texts.joinedTo(words), uploads.all.map(contentOf));
-        texts.clear();
+        const putBackTexts = texts.take();
         const { done, putBack } = uploads.take();
-        return { content, sent: done, refused: putBack };
+        const refused = () => {
+          putBackTexts();
+          putBack();
+        };
+        return { content, sent: done, refused };
       },
     },
   };
@@ -160,5 +163,10 @@ function useTextFiles() {
     joinedTo: (said: string) =>
       [said, ...all.map(({ name, text }) => fileElement(name, text))].filter(Boolean).join("\n\n"),
     clear: () => setAll([]),
+    /** Takes them all for a message. Returns a function that puts them back after a refusal. */
+    take: () => {
+      setAll([]);
+      return () => setAll((now) => [...all, ...now]);
+    },
   };
 }

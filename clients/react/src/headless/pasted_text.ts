@@ -28,12 +28,13 @@ export function pastedName(taken: readonly string[]): string {
   return name;
 }
 
-/** Puts text at the cursor of a field, as if it were typed. A field that was removed stays as it was. */
-export function insertText(field: HTMLTextAreaElement, text: string): void {
-  if (!field.isConnected) return;
+/** Puts text at the cursor of a field, as if it were typed. Returns false if the field was removed. */
+export function insertText(field: HTMLTextAreaElement, text: string): boolean {
+  if (!field.isConnected) return false;
   field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
   field.dispatchEvent(new InputEvent("input", { bubbles: true, inputType: "insertFromPaste" }));
   if (!isTouch()) field.focus();
+  return true;
 }
 
 /**

@@ -129,7 +129,7 @@ def input_of(call: Call, *, whole: bool = False, told: Iterable[str | None] = ()
 
 
 def _is_told(value: Any, told: Iterable[str | None]) -> bool:
-    return value in told and value == plain(safe(value))
+    return isinstance(value, str) and value in told and value == plain(safe(value))
 
 
 def _change(change: ChangedFile, whole: bool) -> list[Text]:

@@ -181,7 +181,8 @@ def _read_one(question: Question, given: Answer) -> Answer:
 
 def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
     """Returns the exact call that would run, and why it needs permission."""
-    title = plain(safe(title_of(asked.tool_name, asked.title)))
+    told = title_of(asked.tool_name, asked.title)
+    title = plain(safe(told))
     lines = [Text.assemble(("? ", "bold magenta"), (title, "bold"))]
     if asked.description:
         lines.append(Text(f"  {plain(safe(asked.description))}"))
@@ -191,7 +192,7 @@ def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
     name = plain(visible(name_of(asked.tool_name)))
     if name not in title:
         lines.append(Text.assemble("  ", (name, "bold")))
-    shown = input_of(call, whole=True, told=(asked.title, asked.description))
+    shown = input_of(call, whole=True, told=(told, asked.description))
     lines += [Text.assemble("    ", line) for line in shown]
     return lines
 

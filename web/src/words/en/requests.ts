@@ -71,5 +71,6 @@ export const requests = {
     one: "One at a time",
     allow: (n: number) => `Allow all ${n}`,
     deny: (n: number) => `Deny all ${n}`,
+    closeForm: "Send or close the open form first",
   },
 };

@@ -37,7 +37,6 @@ export const start = {
       hint: "Runs every command and changes every file without asking.",
     },
   } as Record<string, { text: string; hint: string }>,
-  agentsOffered: "Agents",
   missing: "What is missing",
   chooseDirectory: {
     open: "Working directory",

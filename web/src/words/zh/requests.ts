@@ -72,5 +72,6 @@ export const requests: typeof english = {
     one: "逐项显示",
     allow: (n) => `全部允许（${n} 项）`,
     deny: (n) => `全部拒绝（${n} 项）`,
+    closeForm: "请先提交或关闭已打开的表单",
   },
 };

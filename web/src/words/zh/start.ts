@@ -26,7 +26,6 @@ export const start: typeof english = {
     "never-ask-read-only": { text: "不询问，也不更改", hint: "只读取；更改会失败。" },
     "full-access": { text: "不询问，完全访问：危险", hint: "不经询问运行任何命令、更改任何文件。" },
   },
-  agentsOffered: "智能体",
   missing: "还缺少什么",
   chooseDirectory: {
     open: "工作目录",
