@@ -27,7 +27,7 @@ test("Ctrl+F finds text in a folded row, and the keys go from hit to hit", async
   await page.keyboard.type("the tool");
   await expect.poll(() => count(page).innerText()).toMatch(/^1 of [2-9]$/);
   const all = Number((await count(page).innerText()).split(" ").at(-1));
-  expect(await page.evaluate(() => CSS.highlights.get("found")?.size)).toBeGreaterThanOrEqual(2);
+  await expect.poll(() => page.evaluate(() => CSS.highlights.get("found")?.size)).toBeGreaterThanOrEqual(2);
   for (let at = 2; at <= all; at += 1) {
     await page.keyboard.press("Enter");
     await expect.poll(() => count(page).innerText()).toBe(`${at} of ${all}`);
