@@ -56,6 +56,7 @@ export {
   PermissionSubmit,
   useCurrentPermission,
 } from "./components/permission_parts.js";
+export { Plan, type PlanProps } from "./components/plan.js";
 export { Question, type QuestionProps } from "./components/question.js";
 export {
   QuestionMissing,
@@ -105,6 +106,7 @@ export {
   usePermission,
 } from "./headless/permission.js";
 export { type UsedPermissions, usePermissions } from "./headless/permissions.js";
+export { type PlanItem, planItems } from "./headless/plan.js";
 export {
   type Answer,
   type QuestionOptions,
@@ -114,5 +116,6 @@ export {
 } from "./headless/question.js";
 export type { StartedReply } from "./headless/started_reply.js";
 export { type ToolState, toolStateOf } from "./headless/tool_state.js";
+export { type UnconfirmedMessage, unconfirmedIn } from "./headless/unconfirmed.js";
 export { type AttachedFile, upload } from "./headless/uploads.js";
 export * from "./hooks.js";

@@ -344,11 +344,108 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       expect(await card.locator("summary").textContent()).toBe("send done");
     });
 
+    test("show the failure of each turn at its end, also after a reload", async () => {
+      const id = await client.create({ options: { delay: 0 } });
+      const conversation = client.conversation(id);
+      for (const words of ["error", "hello", "error"]) await say(conversation, words);
+      await conversation.send("question");
+      await conversation.until((view) => view.status?.requests.length === 1);
+      const shown = () =>
+        tab.locator("[role=log] > *").evaluateAll((all) =>
+          all.flatMap((each) => {
+            const { role } = each.attributes as NamedNodeMap & { role?: Attr };
+            if (role) return [role.value];
+            return (each as HTMLElement).dataset.role === "user" ? [each.textContent] : [];
+          }),
+        );
+      const expected = ["error", "note", "hello", "error", "alert", "question"];
+      for (const _ of ["at first", "after a reload"]) {
+        await tab.evaluate((id) => window.page.showConversation(id), id);
+        await expect.poll(shown).toEqual(expected);
+        expect(
+          await tab.locator("[role=log] [role=note], [role=log] [role=alert]").allTextContents(),
+        ).toEqual(["The demo failed, as it was asked to.", "The demo failed, as it was asked to."]);
+        await tab.reload();
+        await tab.waitForFunction(() => window.page !== undefined);
+      }
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.click("button:text-is('Blue')");
+      await conversation.until((view) => view.turns.length === 4);
+    });
+
+    test("show a message that is sent while offline, and warn before the page is left", async () => {
+      const id = await client.create({ agent: "reader" });
+      const mayLeave = () =>
+        tab.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true })));
+      await browser.context.setOffline(true);
+      try {
+        await tab.evaluate((id) => window.page.showConversation(id), id);
+        expect(await mayLeave()).toBe(true);
+        await give(tab, "drop", "[data-turnwire=composer]", "notes.md", "text/markdown", "some notes");
+        await tab.waitForSelector("[data-turnwire=attached] li");
+        await tab.fill("textarea", "Is anyone there?");
+        await tab.press("textarea", "Enter");
+        const sending = tab.locator("[role=log] > :last-child");
+        await sending.locator("article[data-role=user] strong:text-is('Is anyone there?')").waitFor();
+        await sending.locator("small:text-is('Sending ...')").waitFor();
+        expect(await sending.locator("summary").textContent()).toBe("notes.md");
+        expect(await mayLeave()).toBe(false);
+      } finally {
+        await browser.context.setOffline(false);
+      }
+      await tab.waitForSelector("strong:has-text('That is all.')");
+      await tab.waitForSelector("text=Sending ...", { state: "detached" });
+      expect(await tab.locator("article[data-role=user]").count()).toBe(1);
+      expect(await mayLeave()).toBe(true);
+    });
+
+    test("show the plan, until all its steps are done", async () => {
+      const id = await client.create({ agent: "reader" });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.fill("textarea", "plan");
+      await tab.press("textarea", "Enter");
+      await tab.waitForSelector("[data-turnwire=plan] summary:text-is('Plan 1/3')");
+      expect(await tab.locator("[data-turnwire=plan] li").allTextContents()).toEqual([
+        "Look done",
+        "Write in progress",
+        "Test to do",
+      ]);
+      const done = await client.create({ options: { delay: 0 } });
+      await tab.evaluate((id) => window.page.showConversation(id), done);
+      await say(client.conversation(done), "plan");
+      await tab.waitForSelector("strong:has-text('All three steps are done.')");
+      await tab.waitForSelector("[data-turnwire=plan]", { state: "detached" });
+    });
+
+    test("keep the card of a call closed while its form shows what is asked", async () => {
+      const id = await client.create({ options: { delay: 0 } });
+      await tab.evaluate((id) => window.page.showConversation(id), id);
+      await tab.fill("textarea", "question and permission");
+      await tab.press("textarea", "Enter");
+      const waiting = tab.locator("[data-turnwire=tool][data-state=waiting]");
+      await tab.waitForSelector("[data-turnwire=question]");
+      await waiting.waitFor();
+      expect(await waiting.getAttribute("open")).toBe(null);
+      await waiting.locator("summary").click(); // a person may open it
+      await waiting.locator("p:has-text('?')").waitFor();
+      expect(await waiting.textContent()).not.toContain("{");
+      // Descriptions can be read, and are no part of the name of a button.
+      await tab.waitForSelector("[data-turnwire=question] button:text-is('Blue') + small");
+      await tab.waitForSelector("[data-turnwire=question] input[placeholder='Your own answer']");
+      await tab.click("button:text-is('Blue')");
+      await tab.waitForSelector("[data-turnwire=permission]");
+      await waiting.waitFor();
+      expect(await waiting.getAttribute("open")).toBe(null);
+      await tab.click("button:text-is('Deny')");
+      await client.conversation(id).until((view) => view.turns.length === 1);
+    });
+
     test("attach what is chosen, pasted and dropped, and show the pictures and the files", async () => {
       const id = await client.create({ agent: "reader" });
       await tab.evaluate((id) => window.page.showConversation(id), id);
       await tab.waitForSelector("[data-turnwire=conversation][data-connection=connected]");
       const pdf = { name: "report.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1") };
+      expect(await tab.locator("[data-turnwire=attach] > :visible").count()).toBe(1); // without our style sheet, only the browser's field
       await tab.setInputFiles("input[type=file]", [pdf, { ...pdf, name: "wrong.pdf" }]);
       await tab.click("button[aria-label='Remove wrong.pdf']");
       await give(tab, "drop", "[data-turnwire=composer]", "notes.md", "text/markdown", "some notes");
@@ -362,7 +459,9 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.waitForSelector("strong:has-text('There is a picture.')");
       await tab.waitForSelector("strong:has-text('report.pdf has 6 bytes.')");
       const said = tab.locator("article[data-role=user]");
-      expect(await said.locator("strong").textContent()).toContain("some notes");
+      expect(await said.locator("strong").textContent()).toBe("Read these");
+      expect(await said.locator("details summary").textContent()).toBe("notes.md"); // folded
+      expect(await said.locator("details pre").textContent()).toBe("some notes");
       const picture = said.locator("img[alt=Picture]");
       await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
       const [saved] = await Promise.all([
@@ -396,7 +495,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await tab.fill("textarea", "Read this");
       await paste(long);
       await tab.click("button:text-is('Send')");
-      await tab.waitForSelector("article[data-role=user] strong:has-text('pasted-text.txt')");
+      await tab.waitForSelector("article[data-role=user] summary:text-is('pasted-text.txt')");
       expect(await tab.locator("button:text-is('Paste as text')").count()).toBe(0);
     });
 
@@ -446,7 +545,11 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
 
     test("ask several questions at once, and show a refusal", async () => {
       const questions = [
-        { id: "size", question: "Which size?", options: [{ label: "small" }, { label: "large" }] },
+        {
+          id: "size",
+          question: "Which size?",
+          options: [{ label: "small", description: "for one" }, { label: "large" }],
+        },
         {
           id: "extras",
           question: "Which extras?",
@@ -457,6 +560,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       ];
       const request = { request_id: "q", kind: "question", tool_use_id: "t", tool_name: "ask", questions };
       await tab.evaluate((request) => window.page.showQuestion(request), request);
+      await tab.waitForSelector("label:has(input[value=small]) small:has-text('for one')");
       await tab.click("button:text-is('Answer')");
       await tab.waitForSelector("[role=alert]:text-is('Each question needs an answer.')");
       await tab.check("input[value=large]");
@@ -550,6 +654,12 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     expect(await colour()).toBe("rgb(1, 2, 3)");
     await allow.click();
     await tab.waitForSelector("text=Say `help` to see what else there is.");
+    // Instead of the browser's own field, there is a button with words, which opens the same dialog.
+    const attach = tab.locator("label:has(input[type=file])");
+    await attach.locator("span:text-is('Attach files')").waitFor();
+    expect(await attach.locator("input").evaluate((each) => getComputedStyle(each).opacity)).toBe("0");
+    const [chooser] = await Promise.all([tab.waitForEvent("filechooser"), attach.click()]);
+    expect(chooser.isMultiple()).toBe(true);
     await talk("question");
     await tab.click("button:text-is('Blue')");
     await tab.waitForSelector("text=it is. Thank you!");

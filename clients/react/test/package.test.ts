@@ -49,7 +49,7 @@ describe("the package, installed into an empty project", () => {
   beforeAll(async () => {
     await install(project, CLIENT, PACKAGE);
     mkdirSync(`${project}/node_modules/@types`);
-    for (const name of ["react", "react-dom", "scheduler", "@types/react"])
+    for (const name of ["react", "react-dom", "scheduler", "@types/react", "@types/react-dom"])
       symlinkSync(`${PACKAGE}/node_modules/${name}`, `${project}/node_modules/${name}`);
   });
 
@@ -86,14 +86,15 @@ describe("the package, installed into an empty project", () => {
     expect(readFileSync(stdout.trim(), "utf8")).toContain('[data-turnwire="conversation"]');
   });
 
-  test("compiles the composer of the docs", async () => {
+  test("compiles the composer and the page of the docs", async () => {
     const docs = readFileSync(`${ROOT}docs/reference/react.md`, "utf8");
-    const source = /```tsx\n(\/\/ ask\.tsx[\s\S]*?)```/.exec(docs)?.[1];
-    expect(source).toContain("<ComposerSend");
-    writeFileSync(`${project}/ask.tsx`, source as string);
+    const sources = [...docs.matchAll(/```tsx\n(\/\/ (\w+\.tsx)[\s\S]*?)```/g)];
+    expect(sources.map(([, , name]) => name)).toEqual(["ask.tsx", "page.tsx"]);
+    for (const [, source, name] of sources) writeFileSync(`${project}/${name}`, source as string);
     const tsc = `${PACKAGE}/node_modules/typescript/bin/tsc`;
-    const how = ["--noEmit", "--strict", "--jsx", "react-jsx", "--module", "nodenext", "--types", ""];
-    await run(process.execPath, [tsc, ...how, "--lib", "es2022,dom,dom.iterable", "ask.tsx"], {
+    const page = ["--jsx", "react-jsx", "--module", "esnext", "--moduleResolution", "bundler"]; // as with Vite
+    const how = ["--noEmit", "--strict", ...page, "--types", ""];
+    await run(process.execPath, [tsc, ...how, "--lib", "es2022,dom,dom.iterable", "page.tsx"], {
       cwd: project,
     });
   });

@@ -77,16 +77,4 @@ export function rawOutput(content: unknown): string {
   return formatted(content);
 }
 
-export { type Picture, picturesIn } from "@turnwire/react";
-
-export interface Todo {
-  content: string;
-  status: string;
-}
-
-export function todosIn(items: readonly unknown[]): Todo[] {
-  return items.flatMap((each) => {
-    const content = textIn(each, "content", "subject", "title");
-    return content ? [{ content, status: textIn(each, "status") ?? "pending" }] : [];
-  });
-}
+export { type Picture, type PlanItem as Todo, picturesIn, planItems as todosIn } from "@turnwire/react";

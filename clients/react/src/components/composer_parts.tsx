@@ -154,7 +154,7 @@ export function ComposerStop({ children, ...button }: ButtonProps): ReactNode {
 
 export interface AttachButtonProps extends Omit<ComponentPropsWithoutRef<"label">, "children"> {
   take: (files: FileList | null) => void;
-  /** Shown before the field of the browser, for example an icon. */
+  /** Shown before the field of the browser, for example an icon. Absent: its words, which our style sheet shows. */
   children?: ReactNode;
 }
 
@@ -163,7 +163,7 @@ export function AttachButton({ take, children, ...label }: AttachButtonProps): R
   const { attach } = useWords();
   return (
     <label data-turnwire="attach" title={attach} {...label}>
-      {children}
+      {children ?? <span hidden>{attach}</span> /* a style sheet shows it instead of the browser's field */}
       <input
         type="file"
         multiple

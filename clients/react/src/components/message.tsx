@@ -1,13 +1,15 @@
 // One message with its blocks. An unchanged message is the same object, and does not render again.
 
-import type { MessageView, ToolView } from "@turnwire/client";
-import { memo, type ReactElement, type ReactNode, useState } from "react";
-import { shown, textIn } from "../headless/json.js";
+import type { MessageView, TextView, ToolView } from "@turnwire/client";
+import { Fragment, memo, type ReactElement, type ReactNode, useState } from "react";
+import { fileParts } from "../headless/file_element.js";
+import { isObject, shown, textIn } from "../headless/json.js";
 import { type ToolState, toolStateOf } from "../headless/tool_state.js";
 import { type BlockProps, type BlockRenderers, renderedBlock } from "./block_renderers.js";
 import { attachmentOf, Pictures } from "./files.js";
 import { MessageRoot, ToolCardRoot } from "./message_parts.js";
 import { Input, Value } from "./values.js";
+import { VisibleText } from "./visible_text.js";
 import { useWords, type Words } from "./words.js";
 
 export interface MessageProps {
@@ -22,13 +24,35 @@ export const Message = /* @__PURE__ */ memo(function Message(props: MessageProps
   const { message, render, className } = props;
   return (
     <MessageRoot className={className} message={message}>
-      {message.blocks.map((block) => (
-        <Block key={block.id} block={block} render={render} />
-      ))}
+      {message.blocks.map((block) =>
+        message.role === "user" && block.type === "text" ? (
+          <Said key={block.id} block={block} render={render} />
+        ) : (
+          <Block key={block.id} block={block} render={render} />
+        ),
+      )}
       {message.error && <p role="alert">{message.error}</p>}
     </MessageRoot>
   );
 });
+
+/** A person's text, with the files in it folded. */
+function Said({ block, render }: { block: TextView; render: BlockRenderers | undefined }): ReactNode {
+  const parts = fileParts(block.text);
+  if (!parts.some(({ name }) => name !== undefined)) return <Block block={block} render={render} />;
+  return parts.map(({ name, text }, at) =>
+    name === undefined ? (
+      <Fragment key={at}>{render?.text?.(text, block) ?? <Text text={text} />}</Fragment>
+    ) : (
+      <details key={at} data-turnwire="text-file">
+        <summary>
+          <VisibleText text={name} />
+        </summary>
+        <Value text={text} />
+      </details>
+    ),
+  );
+}
 
 /** Shows one block of a message. */
 export const Block = /* @__PURE__ */ memo(function Block({ block, render }: BlockProps): ReactNode {
@@ -71,11 +95,13 @@ export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardPr
   const words = useWords();
   const { result } = tool;
   const [isChosen, setOpen] = useState<boolean>();
+  const isWaiting = toolStateOf(tool) === "waiting"; // the form of its request shows its input
+  const asked = tool.request?.kind === "question" ? questionsIn(tool.input) : [];
   return (
     <ToolCardRoot
       className={className}
       tool={tool}
-      isOpen={isChosen ?? !result}
+      isOpen={isChosen ?? !(result || isWaiting || asked.length)}
       setOpen={setOpen}
       summary={
         <>
@@ -85,7 +111,15 @@ export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardPr
     >
       {() => (
         <>
-          <Input input={tool.input_text ?? tool.input} />
+          {asked.length ? (
+            asked.map((question, at) => (
+              <p key={at}>
+                <VisibleText text={question} />
+              </p>
+            ))
+          ) : (
+            <Input input={tool.input_text ?? tool.input} />
+          )}
           <Value text={textOf(tool.output ?? result?.content ?? "")} />
           <Pictures of={result?.content} />
           {tool.messages?.map((message) => (
@@ -96,6 +130,12 @@ export const ToolCard = /* @__PURE__ */ memo(function ToolCard(props: ToolCardPr
     </ToolCardRoot>
   );
 });
+
+/** Returns the texts of the questions in the input of a call. */
+function questionsIn(input: unknown): string[] {
+  const all = isObject(input) && Array.isArray(input.questions) ? input.questions : [input];
+  return all.flatMap((each) => textIn(each, "question", "prompt") ?? []);
+}
 
 /** Returns the word for the state of a tool call. A call that waits for a person does not run yet. */
 function wordOf(tool: ToolView, words: Words): string {

@@ -10,6 +10,7 @@ import {
   QuestionSkip,
   QuestionSubmit,
 } from "./question_parts.js";
+import { useWords } from "./words.js";
 
 export interface QuestionProps {
   request: OpenRequest;
@@ -47,13 +48,34 @@ function Quick({ part, choose }: { part: UsedPart; choose: (label: string) => vo
     <>
       <legend>{question.question}</legend>
       {question.options?.map(({ label, description }) => (
-        <button key={label} type="button" title={description} onClick={() => choose(label)}>
-          {label}
-        </button>
+        <Choice key={label} label={label} description={description} choose={() => choose(label)} />
       ))}
-      <QuestionOwnAnswer part={part} />
+      <OwnAnswer part={part} />
     </>
   );
+}
+
+interface ChoiceProps {
+  label: string;
+  description: string | undefined;
+  choose: () => void;
+}
+
+/** An option that is sent at once. */
+function Choice({ label, description, choose }: ChoiceProps): ReactElement {
+  const id = useId();
+  return (
+    <div data-turnwire="option">
+      <button type="button" aria-describedby={description && id} onClick={choose}>
+        {label}
+      </button>
+      {description && <small id={id}>{description}</small>}
+    </div>
+  );
+}
+
+function OwnAnswer({ part }: { part: UsedPart }): ReactElement {
+  return <QuestionOwnAnswer part={part} placeholder={useWords().ownAnswerHint} />;
 }
 
 /** One of several questions, or one with several answers. */
@@ -64,9 +86,14 @@ function Options({ part }: { part: UsedPart }): ReactElement {
     <fieldset aria-labelledby={id}>
       <legend id={id}>{question.question}</legend>
       {question.options?.map(({ label, description }) => (
-        <QuestionOption key={label} part={part} value={label} title={description} />
+        <QuestionOption key={label} part={part} value={label}>
+          <span>
+            {label}
+            {description && <small> {description}</small>}
+          </span>
+        </QuestionOption>
       ))}
-      <QuestionOwnAnswer part={part} />
+      <OwnAnswer part={part} />
     </fieldset>
   );
 }

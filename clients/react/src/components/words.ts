@@ -22,6 +22,9 @@ export interface Words {
   connecting: string;
   sending: string;
   thinking: string;
+  plan: string;
+  /** The state of a step of a plan: `pending`, `in_progress`, `completed`, or the agent's own word. */
+  planStatus: (status: string) => string;
   /** The state of a tool call. */
   running: string;
   done: string;
@@ -59,11 +62,19 @@ export interface Words {
   skip: string;
   answerMissing: string;
   ownAnswer: (question: string) => string;
+  /** In the empty field for an own answer. */
+  ownAnswerHint: string;
   nothingWaits: string;
   /** A conversation without a title. */
   untitled: string;
   loadMore: string;
 }
+
+const PLAN_STATUS: Record<string, string> = {
+  pending: "to do",
+  in_progress: "in progress",
+  completed: "done",
+};
 
 const ENGLISH: Words = {
   message: "Write a message",
@@ -83,6 +94,8 @@ const ENGLISH: Words = {
   connecting: "Connecting ...",
   sending: "Sending ...",
   thinking: "Thinking",
+  plan: "Plan",
+  planStatus: (status) => PLAN_STATUS[status] ?? status,
   running: "running",
   done: "done",
   failed: "failed",
@@ -116,6 +129,7 @@ const ENGLISH: Words = {
   skip: "Skip",
   answerMissing: "Each question needs an answer.",
   ownAnswer: (question) => `Your own answer: ${question}`,
+  ownAnswerHint: "Your own answer",
   nothingWaits: "Nothing waits for an answer.",
   untitled: "New conversation",
   loadMore: "Load more",

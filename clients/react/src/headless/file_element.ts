@@ -20,3 +20,25 @@ export function fileElement(name: string, text: string): string {
   // An end tag in the content would end the element too early.
   return `<file name="${safe}">\n${text.replaceAll("</file>", "<\\/file>").replace(/\n$/, "")}\n</file>`;
 }
+
+export interface TextPart {
+  /** Of a file. */
+  name?: string;
+  text: string;
+}
+
+/** Returns the parts of a text, in order: the files that `fileElement` has put into it, and the text between them. */
+export function fileParts(text: string): TextPart[] {
+  const parts: TextPart[] = [];
+  let from = 0;
+  const add = (between: string) => between.trim() && parts.push({ text: between.trim() });
+  for (const { 0: whole, 1: name = "", 2: content = "", index } of text.matchAll(ELEMENT)) {
+    add(text.slice(from, index));
+    parts.push({ name, text: content.replaceAll("<\\/file>", "</file>") });
+    from = index + whole.length;
+  }
+  add(text.slice(from));
+  return parts;
+}
+
+const ELEMENT = /<file name="([^"\n]*)">\n?([\s\S]*?)\n?<\/file>/g;

@@ -5,15 +5,17 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import AsyncGenerator
 
-from turnwire import AgentTurn, UseTool, agent
+from turnwire import AgentTurn, Plan, UseTool, agent
 from turnwire.core.content import ImageContent, LoadedFile
 
 __all__ = ["reader"]
 
 
 @agent("reader", images=True, files=["application/pdf"])
-async def reader(turn: AgentTurn) -> AsyncGenerator[str | UseTool, str]:
-    """Says what it was given, and asks for a permission on demand."""
+async def reader(turn: AgentTurn) -> AsyncGenerator[str | UseTool | Plan, str]:
+    """Says what it was given, and asks for a permission or shows a plan on demand."""
+    if turn.text == "plan":
+        yield Plan([("Look", "completed"), ("Write", "in_progress"), ("Test", "pending")])
     if turn.text == "permission":
         yield UseTool("send", {"to": "Ann"}, "sent", needs_permission=True)
     for part in turn.content:
