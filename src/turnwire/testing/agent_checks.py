@@ -51,13 +51,22 @@ class Skip(Exception):
 
 
 class Prompts(Struct, frozen=True):
-    """The prompts for the checks. A check whose prompt is None is skipped."""
+    """The prompts for the checks. A check whose prompt is None is skipped.
+
+    - `plain`: gets an answer, and the agent asks nothing
+    - `long`: gets an answer that takes long enough to be interrupted
+    - `tool`: makes the agent call a tool
+    - `question`: makes the agent ask a question
+    - `permission`: makes the agent want a permission
+
+    After all but `plain`, the agent may ask more: its other questions are answered, and its calls are allowed.
+    """
 
     plain: str = "Hello."
-    long: str | None = None  # gets an answer that takes long enough to be interrupted
-    tool: str | None = None  # makes the agent call a tool
-    question: str | None = None  # makes the agent ask a question
-    permission: str | None = None  # makes the agent ask for a permission
+    long: str | None = None
+    tool: str | None = None
+    question: str | None = None
+    permission: str | None = None
 
 
 class AgentChecks:
@@ -138,9 +147,7 @@ class AgentChecks:
         """Waits for the end of a turn. Answers all requests but `replied_to`, which has its reply."""
         if replied_to is not None:
             heard.replied.add(replied_to.request_id)
-        await self.until(
-            heard, lambda: heard.order.turns_ended >= number, f"end of turn {number}"
-        )
+        await self.until(heard, lambda: heard.order.turns_ended >= number, f"end of turn {number}")
 
     # --- the checks ---------------------------------------------------------------------------
 
