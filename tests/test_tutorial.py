@@ -55,10 +55,10 @@ def restaurant(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     folder = tmp_path_factory.mktemp("tutorial")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     (install,) = [line for line in COMMANDS if line.startswith("pip install")]
-    ours, *others = map(Requirement, shlex.split(install)[2:])
-    assert ours.name == "turnwire"
-    made = environment(Path(wheel), folder / "restaurant", *ours.extras)
-    for package in required([str(each) for each in others]):
+    ours, *others = shlex.split(install)[2:]
+    extras = Requirement(ours.replace("/path/to/clone", "turnwire")).extras
+    made = environment(Path(wheel), folder / "restaurant", *extras)
+    for package in required(others):
         made.link(package)
     for name, body in FILES.items():
         (made.folder / name).write_text(body)
@@ -67,7 +67,7 @@ def restaurant(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 def test_every_command_and_every_file_of_the_page_is_used() -> None:
     setting_up = ["mkdir restaurant", "cd restaurant", "python3 -m venv .venv"]
-    setting_up += ["source .venv/bin/activate", "pip install 'turnwire[server]' fastapi"]
+    setting_up += ["source .venv/bin/activate", "pip install '/path/to/clone[server]' fastapi"]
     assert COMMANDS[:5] == setting_up
     assert [*COMMANDS[5:8]] == [*SHOWN]
     assert COMMANDS[8:] == ["python -m uvicorn app:app --port 8000"]
@@ -180,7 +180,10 @@ def test_the_page_puts_a_refused_text_back_and_begins_anew_if_its_conversation_i
     restaurant: Environment, tmp_path: Path
 ) -> None:
     port = free_port()
-    large, unread = "soup " * 250_000, "soup " * 1_000_000  # over the limit, and over four times the limit
+    large, unread = (
+        "soup " * 250_000,
+        "soup " * 1_000_000,
+    )  # over the limit, and over four times the limit
     with browsing(tmp_path) as browser:
         with served(restaurant, port):
             browser.open(f"http://127.0.0.1:{port}/")
