@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -54,10 +55,10 @@ def restaurant(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     folder = tmp_path_factory.mktemp("tutorial")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     (install,) = [line for line in COMMANDS if line.startswith("pip install")]
-    ours, *others = map(Requirement, shlex.split(install)[2:])
-    assert ours.name == "turnwire"
-    made = environment(Path(wheel), folder / "restaurant", *ours.extras)
-    for package in required([str(each) for each in others]):
+    ours, *others = shlex.split(install)[2:]
+    extras = Requirement(ours.replace("/path/to/clone", "turnwire")).extras
+    made = environment(Path(wheel), folder / "restaurant", *extras)
+    for package in required(others):
         made.link(package)
     for name, body in FILES.items():
         (made.folder / name).write_text(body)
@@ -66,7 +67,7 @@ def restaurant(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 def test_every_command_and_every_file_of_the_page_is_used() -> None:
     setting_up = ["mkdir restaurant", "cd restaurant", "python3 -m venv .venv"]
-    setting_up += ["source .venv/bin/activate", "pip install 'turnwire[server]' fastapi"]
+    setting_up += ["source .venv/bin/activate", "pip install '/path/to/clone[server]' fastapi"]
     assert COMMANDS[:5] == setting_up
     assert [*COMMANDS[5:8]] == [*SHOWN]
     assert COMMANDS[8:] == ["python -m uvicorn app:app --port 8000"]
@@ -172,6 +173,39 @@ def test_the_page_streams_asks_and_survives_the_death_of_the_server(
         "One soup, with pleasure.",
         "A large one it is. It will be with you soon!",
     ]
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium; CHROMIUM=/path says where it is")
+def test_the_page_puts_a_refused_text_back_and_begins_anew_if_its_conversation_is_gone(
+    restaurant: Environment, tmp_path: Path
+) -> None:
+    port = free_port()
+    large, unread = (
+        "soup " * 250_000,
+        "soup " * 1_000_000,
+    )  # over the limit, and over four times the limit
+    with browsing(tmp_path) as browser:
+        with served(restaurant, port):
+            browser.open(f"http://127.0.0.1:{port}/")
+            browser.send("   ")
+            assert browser.run("text.value") == ""
+            browser.send(large)
+            browser.until(lambda text: "Refused: " in text)
+            assert browser.run("text.value") == large
+            assert "max_frame_bytes" in browser.run("log.innerText")
+            browser.send(unread)
+            browser.until(lambda _: browser.run("text.value.length") == len(unread))
+            browser.send("Good evening")
+            text = browser.until(lambda text: "We have soup, salad, pasta." in text)
+            assert text.count("You: ") == 1  # the empty message was not sent
+            before = browser.run("localStorage.conversation")
+        browser.until(lambda text: "Connecting ..." in text)
+        shutil.rmtree(restaurant.folder / "data")
+        with served(restaurant, port):
+            browser.until(lambda text: "Connecting ..." not in text)
+            browser.send("One soup, please")
+            browser.until(lambda text: "Which size?" in text)
+            assert browser.run("localStorage.conversation") != before
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from tests.agents.helpers.misbehaving_agents import (
     result_of,
 )
 from tests.helpers.recorded_streams import FIXTURES, RECORDED
+from turnwire import AgentTurn, Ask, UseTool
+from turnwire import agent as function_agent
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.replay import ReplayAgent
@@ -242,6 +246,32 @@ def test_an_agent_with_every_ability_passes() -> None:
     report = asyncio.run(check_agent(lambda: Boaster("fine"), Prompts(long="long"), seconds=5))
     assert "a session is handed over in pieces" in report.kept
     assert "a message goes into the running turn" in report.kept
+
+
+@function_agent("careful")
+async def careful(turn: AgentTurn) -> AsyncGenerator[Any, Any]:
+    """Asks a question before it wants a permission, and the other way round."""
+    if turn.text in ("tool", "permission"):
+        yield Ask("Which size?", ["small", "large"])
+    if turn.text != "Hello.":
+        yield UseTool("pack", {}, "packed", needs_permission=True)
+    if turn.text == "question" and turn.answer is None:
+        yield Ask("Which colour?", ["red", "blue"])
+    yield "Done."
+
+
+@pytest.mark.parametrize(
+    ("prompts", "kept"),
+    [
+        (Prompts(permission="permission"), "a permission is allowed or denied"),
+        (Prompts(question="question"), "a question is answered"),
+        (Prompts(question="question"), "an answer outlives its process"),
+        (Prompts(tool="tool"), "a tool has its result"),
+    ],
+)
+def test_a_request_before_the_awaited_one_gets_its_reply(prompts: Prompts, kept: str) -> None:
+    report = asyncio.run(check_agent(lambda: careful, prompts, seconds=5))
+    assert kept in report.kept
 
 
 def test_a_tool_that_is_never_called_is_named() -> None:

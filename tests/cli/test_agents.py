@@ -82,6 +82,31 @@ def test_an_agent_that_does_not_exist_is_named(machine: Path, tell: Tell) -> Non
     assert "There is no agent 'codexx'" in said.stderr
 
 
+@pytest.mark.parametrize(
+    ("file", "source", "name"),
+    [
+        ("helper.py", "", "helper:helper"),
+        ("helper.py", "not Python", "helper:helper"),
+        ("helper.py", "@agent('h')\nasync def answer(turn): pass", "helper:answer"),
+        ("helper.py", "import t\n@t.agent('h')\ndef answer(turn): pass", "helper:answer"),
+        ("helper.py", "class Old: x = 1\nclass Mine: capabilities = 1", "helper:Mine"),
+        ("helper.py", "class Mine:\n  @property\n  def capabilities(self): ...", "helper:Mine"),
+        ("helper.py", "class Mine:\n  capabilities: int = 1", "helper:Mine"),
+        ("helper/__init__.py", "raise SystemExit('it was run')", "helper:helper"),
+    ],
+)
+def test_a_module_that_is_named_without_its_attribute_gets_the_whole_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tell: Tell, file: str, source: str, name: str
+) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(source)
+    monkeypatch.chdir(tmp_path)
+    said = tell("run", "--agent", "helper", "hello")
+    assert said.exit_code == 2
+    assert f"There is a module 'helper': name its agent as {name}." in said.stderr
+    assert "There is a module" not in tell("run", "--agent", "json", "hello").stderr
+
+
 async def test_a_version_is_asked_for_again_only_if_the_program_has_changed(tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     path = program(tmp_path, "tool", f"echo >> {asked}; echo tool v2.5.1-beta, built today")

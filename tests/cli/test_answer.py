@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from click.testing import Result
 from tests.cli.conftest import Start, Tell, lines
 from tests.cli.helpers.agents import QUICK, SCRIPTED
 from tests.cli.helpers.terminal import Terminal
+from tests.server.helpers.servers import process
 
 
 @pytest.fixture
@@ -209,3 +212,58 @@ class TestWhatCannotBeAnswered:
             assert "owns this conversation. Wait until that process has ended, or stop it" in said
             terminal.type("3\n")
             assert terminal.end() == 0
+
+
+class TestAServerWithoutTheAgent:
+    """A server uses the data directory, and does not have the agent of the conversation."""
+
+    @pytest.fixture
+    def place(self, home: Path, tmp_path: Path, start: Start) -> Iterator[Path]:
+        """A directory with an agent of its own, which has asked something."""
+        project = tmp_path / "ag"
+        assert start("new", "agent", "ag", cwd=tmp_path).returncode == 0
+        with process(home, port=0):
+            yield project
+
+    def test_the_command_that_run_prints_answers_the_question(
+        self, place: Path, home: Path, start: Start
+    ) -> None:
+        asked = start(
+            *("run", "--data-dir", home, "--agent", "ag:ag", "One soup, please"),
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+        )
+        assert asked.returncode == 3
+        told = asked.stdout.decode().partition("Answer it: ")[2].split("\n")[0]
+        variable, _, *words = shlex.split(told)
+        assert variable == "TURNWIRE_AGENT=ag:ag"
+        answered = start(*words, "large", cwd=place, env={"TURNWIRE_AGENT": "ag:ag"})
+        assert (answered.returncode, answered.stderr) == (0, b"")
+        assert b"A large one it is." in answered.stdout
+
+    def test_the_inbox_says_that_the_agent_has_to_be_named_and_the_refusal_what_to_do(
+        self, place: Path, home: Path, start: Start
+    ) -> None:
+        start("run", "--data-dir", home, "--agent", "ag:ag", "One soup, please", cwd=place)
+        shown = start("inbox", "--data-dir", home, cwd=place).stdout.decode()
+        variable, _, *words = shlex.split(shown.partition("Answer it: ")[2].split("  ")[0])
+        assert variable == "TURNWIRE_AGENT=module:attribute"
+        refused = start(*words, cwd=place)
+        assert refused.returncode == 2
+        for said in (
+            "has no agent 'ag'; it has: ",
+            "Put TURNWIRE_AGENT=module:attribute, the place of the agent, before this command.",
+            "stop that server, and start it with the agent: TURNWIRE_AGENTS=module:attribute,",
+        ):
+            assert said in refused.stderr.decode()
+        # Another process of the owner reaches the server by its address only.
+        (found,) = home.glob("server.*.json")
+        url = json.loads(found.read_text())["url"]
+        (item,) = map(json.loads, start("inbox", "--json", "--data-dir", home).stdout.splitlines())
+        far = start(
+            *("answer", "--server", url, item["conversation_id"], "large"),
+            env={"TURNWIRE_DATA_DIR": str(home)},
+        )
+        assert far.returncode == 2
+        said = "Start the server of this conversation with 'ag' among its agents."
+        assert said in far.stderr.decode()

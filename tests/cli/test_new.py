@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.cli.conftest import TURNWIRE, Run
-from tests.server.helpers.servers import free_port
+from tests.server.helpers.servers import ROOT, free_port
 
 
 @pytest.fixture
@@ -116,6 +116,36 @@ def served(project: Path) -> Iterator[str]:
             server.send_signal(signal.SIGINT)
 
 
+def test_the_command_that_installs_works_from_a_clone(folder: Path, run: Run) -> None:
+    command = "pip install '/path/to/clone[server]' fastapi"
+    shown = run("new", "app", "shop").stdout
+    assert f"# Not published yet: in a virtual environment of your own,\n  {command}\n" in shown
+    assert command in (folder / "shop" / "README.md").read_text()
+    assert "`.venv` of `make run` has no pip" in " ".join((ROOT / "README.md").read_text().split())
+
+
+def test_a_check_that_fails_prints_what_failed_and_no_traceback(folder: Path, run: Run) -> None:
+    run("new", "agent", "shop")
+    (folder / "shop" / "shop.py").write_text(
+        "from turnwire import agent\n\n@agent('shop')\nasync def shop(turn):\n    pass\n"
+    )
+    (folder / "shop" / "check.py").write_text(
+        re.sub(r"Prompts\(.*\)", "Prompts()", (folder / "shop" / "check.py").read_text())
+    )
+    checked = subprocess.run(
+        [sys.executable, "check.py"],
+        cwd=folder / "shop",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr.splitlines()[0].endswith("checks failed:")
+    assert "a prompt gets a turn: the turn has no content" in checked.stderr
+    assert "Traceback" not in checked.stderr
+
+
 def test_no_file_is_overwritten_and_no_other_is_written_then(folder: Path, run: Run) -> None:
     (folder / "shop").mkdir()
     (folder / "shop" / "check.py").write_text("mine")
@@ -131,7 +161,7 @@ def test_no_file_is_overwritten_and_no_other_is_written_then(folder: Path, run: 
     ("name", "hint"),
     [
         ("my-agent", "Try my_agent."),
-        ("class", "Use letters, digits and underscores."),
+        ("class", "Python reserves this word. Try class_agent."),
         ("1", "Use letters, digits and underscores."),
         ("json", "is the name of another module. Try json_agent."),
         ("turnwire", "is the name of another module. Try turnwire_agent."),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from turnwire.agents.module_hint import full_name
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
 
@@ -62,6 +63,8 @@ def make(name: str, **options: Any) -> Agent:
     if where is None:
         absent = missing_programs()
         more = f" Not installed: {', '.join(absent)}." if absent else ""
+        if full := full_name(name):
+            more += f" There is a module {name!r}: name its agent as {full}."
         raise UnknownAgent(f"There is no agent {name!r}; there is: {', '.join(names())}.{more}")
     module, _, attribute = where.partition(":")
     try:

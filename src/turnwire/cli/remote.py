@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import click
 from turnwire.cli.conversations import find, take_over, true_row
 from turnwire.cli.home import Home
 from turnwire.cli.server_options import find_there
+from turnwire.cli.terminal.words import plain
 from turnwire.data_dir import check_data_dir
 from turnwire.errors import TurnwireError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from turnwire.core.status import OpenRequest
     from turnwire.ports import ConversationRow, Store
 
-__all__ = ["client_of", "come_in", "place_of", "sign_in_link", "tell_when_gone"]
+__all__ = ["agents_there", "client_of", "come_in", "place_of", "sign_in_link", "tell_when_gone"]
 
 
 def client_of(home: Home) -> Client:
@@ -53,6 +54,28 @@ def client_of(home: Home) -> Client:
         return None
 
     return Client(place.url, token, find=find)
+
+
+async def agents_there(home: Home) -> dict[str, bool] | None:
+    """Returns the agents of the server that runs on the data directory, and whether they are ready.
+
+    Returns None if the server does not answer.
+    """
+    with suppress(TurnwireError):
+        told = await client_of(home).request("GET", "/api/agents")
+        return {each["name"]: each["ready"] for each in told["agents"]}
+    return None
+
+
+def _no_agent(home: Home, agent: str, agents: Mapping[str, bool]) -> str:
+    ready = [name for name, is_ready in agents.items() if is_ready]
+    every = ",".join(["module:attribute", *ready])
+    return (
+        f"the server on {home.path} has no agent {plain(agent)!r}; "
+        f"it has: {', '.join(ready) or 'none'}. "
+        "Put TURNWIRE_AGENT=module:attribute, the place of the agent, before this command. Or stop that server, and start it with the agent: "
+        f"TURNWIRE_AGENTS={every} {home.command('serve')}"
+    )
 
 
 async def place_of(home: Home, given: str) -> tuple[str, int]:
@@ -102,19 +125,36 @@ async def come_in(
 ) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
     """Opens a conversation. Yields it with its open requests.
 
-    Uses the server of the data directory if one runs; otherwise this process becomes the owner.
+    Uses the server of the data directory if one runs; otherwise this process becomes the owner. This
+    process also does if the server does not have the agent, and this process knows where it is.
     """
+    from turnwire.agents.registry import UnknownAgent
     from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.there import There
     from turnwire.cli.live.visit import known_agent, open_engine
     from turnwire.server.discovery import find_server
 
-    name = row.conversation_id
-    if find_server(home.path) is not None:
-        async with client_of(home).conversation(name, last_sequence=row.head) as there:
-            yield There(name, there), true_row(row).state.requests
+    name, agent = row.conversation_id, None
+    server = find_server(home.path)
+    agents = None if server is None else await agents_there(home)
+    is_missing = agents is not None and row.agent not in agents
+    # In a shared database another server may have the agent: this one passes the answer on.
+    if server is None or (is_missing and not home.address):
+        try:
+            agent = known_agent(row.agent)
+        except UnknownAgent:
+            if server is None:
+                raise
+    if agent is None:
+        try:
+            async with client_of(home).conversation(name, last_sequence=row.head) as there:
+                yield There(name, there), true_row(row).state.requests
+        except TurnwireError as refused:
+            if refused.code != "AGENT_UNAVAILABLE" or not is_missing:
+                raise
+            raise TurnwireError(_no_agent(home, row.agent, agents or {})) from refused
         return
-    async with open_engine(store, row.agent, known_agent(row.agent)) as engine:
+    async with open_engine(store, row.agent, agent) as engine:
         talk = await engine.open(name)
         status = await take_over(talk, home)
         yield Here(engine, talk), status.requests

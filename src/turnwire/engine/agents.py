@@ -39,6 +39,8 @@ class KnownAgents:
         if agent is None:
             known = ", ".join(sorted(self.available())) or "none"
             said = f"There is no agent {name!r}; there is: {known}."
+            if not is_chosen:
+                said += f" Start the server of this conversation with {name!r} among its agents."
             raise Refused("INVALID_PAYLOAD" if is_chosen else "AGENT_UNAVAILABLE", said)
         try:
             why = agent.unavailable()

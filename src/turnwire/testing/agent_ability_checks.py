@@ -189,7 +189,7 @@ async def a_message_goes_into_the_running_turn(checks: AgentChecks) -> None:
         if await session.steer(said, message_id="early"):
             raise AgentBroken("steer() returned True without a turn: the message would be lost")
         await checks.say(heard, checks.prompts.long)
-        await heard.until(lambda: has_spoken(heard.events), "first words")
+        await checks.until(heard, lambda: has_spoken(heard.events), "first words")
         if await session.steer(said, message_id="late"):
             with suppress(AgentBroken, TimeoutError):  # it may take it only at the end of its text
                 async with asyncio.timeout(_TAKES):

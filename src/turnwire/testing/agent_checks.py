@@ -33,6 +33,7 @@ from turnwire.ports import (
 )
 from turnwire.testing.agent_in_engine import check_question_in_engine
 from turnwire.testing.agent_listener import (
+    REQUESTS,
     AgentBroken,
     Listener,
     processes_below_us,
@@ -43,7 +44,6 @@ from turnwire.testing.agent_order import EventOrder
 __all__ = ["AgentChecks", "Prompts", "Skip", "answer_to", "has_spoken", "result_in"]
 
 _Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
-_REQUESTS = (ev.QuestionAsked, ev.PermissionRequested)
 
 
 class Skip(Exception):
@@ -51,13 +51,22 @@ class Skip(Exception):
 
 
 class Prompts(Struct, frozen=True):
-    """The prompts for the checks. A check whose prompt is None is skipped."""
+    """The prompts for the checks. A check whose prompt is None is skipped.
+
+    - `plain`: gets an answer, and the agent asks nothing
+    - `long`: gets an answer that takes long enough to be interrupted
+    - `tool`: makes the agent call a tool
+    - `question`: makes the agent ask a question
+    - `permission`: makes the agent want a permission
+
+    After all but `plain`, the agent may ask more: its other questions are answered, and its calls are allowed.
+    """
 
     plain: str = "Hello."
-    long: str | None = None  # gets an answer that takes long enough to be interrupted
-    tool: str | None = None  # makes the agent call a tool
-    question: str | None = None  # makes the agent ask a question
-    permission: str | None = None  # makes the agent ask for a permission
+    long: str | None = None
+    tool: str | None = None
+    question: str | None = None
+    permission: str | None = None
 
 
 class AgentChecks:
@@ -114,29 +123,31 @@ class AgentChecks:
         try:
             return await heard.turn_ends(number)
         except AgentBroken as broken:
-            if not heard.events or not isinstance(heard.events[-1], _REQUESTS):
+            if not heard.events or not isinstance(heard.events[-1], REQUESTS):
                 raise
             hint = "Set `Prompts.plain` to a prompt after which the agent asks nothing."
             raise AgentBroken(f"{broken}. {hint}") from None
 
-    async def turn_ends(
-        self, heard: Listener, number: int, replied_to: ev.QuestionAsked | ev.PermissionRequested
-    ) -> None:
-        """Waits for the end of a turn. Answers all questions after the first, and allows calls."""
-        done = {replied_to.request_id}
-
-        def is_over() -> bool:
-            return heard.order.turns_ended >= number
-
-        def waiting() -> list[ev.QuestionAsked | ev.PermissionRequested]:
-            requests = [event for event in heard.events if isinstance(event, _REQUESTS)]
-            return [each for each in requests if each.request_id not in done]
-
-        while not is_over():
-            await heard.until(lambda: is_over() or bool(waiting()), f"end of turn {number}")
-            for asked in waiting():
-                done.add(asked.request_id)
+    async def until(self, heard: Listener, done: Callable[[], bool], what: str) -> None:
+        """Waits until `done()` is true. Answers the questions that come before, and allows calls."""
+        while True:
+            await heard.until(lambda: done() or bool(heard.waiting()), what)
+            if done():
+                return
+            for asked in heard.waiting():
+                heard.replied.add(asked.request_id)
                 await heard.session.deliver([_reply_to(asked)], resumed=False)
+
+    async def turn_ends(
+        self,
+        heard: Listener,
+        number: int,
+        replied_to: ev.QuestionAsked | ev.PermissionRequested | None = None,
+    ) -> None:
+        """Waits for the end of a turn. Answers all requests but `replied_to`, which has its reply."""
+        if replied_to is not None:
+            heard.replied.add(replied_to.request_id)
+        await self.until(heard, lambda: heard.order.turns_ended >= number, f"end of turn {number}")
 
     # --- the checks ---------------------------------------------------------------------------
 
@@ -182,7 +193,7 @@ class AgentChecks:
     async def a_tool_has_its_result(self) -> None:
         async with self.session() as heard:
             await self.say(heard, self.prompts.tool)
-            await heard.turn_ends(1)
+            await self.turn_ends(heard, 1)
             if not heard.order.calls:
                 raise AgentBroken("the agent called no tool")
             missing = heard.order.calls - heard.order.results
@@ -193,7 +204,7 @@ class AgentChecks:
         async with self.session() as heard:
             await heard.session.interrupt()  # must do nothing without a turn
             await self.say(heard, self.prompts.long)
-            await heard.until(lambda: has_spoken(heard.events), "first words")
+            await self.until(heard, lambda: has_spoken(heard.events), "first words")
             await heard.session.interrupt()
             try:
                 await heard.turn_ends(1)
@@ -250,8 +261,8 @@ class AgentChecks:
                     raise AgentBroken("the result of a denied call is not an error")
 
     async def asked(self, heard: Listener, kind: type[_Request]) -> _Request:
-        """Waits for the first request of this kind, and returns it."""
-        await heard.until(lambda: heard.first(kind) is not None, kind.__name__)
+        """Waits for the first request of this kind, and returns it. Replies to the others before."""
+        await self.until(heard, lambda: heard.first(kind) is not None, kind.__name__)
         asked = heard.first(kind)
         if asked is None:
             raise AgentBroken(f"no {kind.__name__}")

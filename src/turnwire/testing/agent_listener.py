@@ -14,9 +14,12 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone, AgentSession
 from turnwire.testing.agent_order import EventOrder
 
-__all__ = ["AgentBroken", "Listener", "processes_below_us", "still_running"]
+__all__ = ["REQUESTS", "AgentBroken", "Listener", "processes_below_us", "still_running"]
 
 _Event = TypeVar("_Event", bound=ev.Event)
+
+REQUESTS = (ev.QuestionAsked, ev.PermissionRequested)
+"""The events that wait for a person."""
 
 
 class AgentBroken(AssertionError):
@@ -32,6 +35,7 @@ class Listener:
         self.events: list[NormalizedStreamEvent] = []
         self.gone: AgentGone | None = None
         self.over = False
+        self.replied: set[str] = set()  # the ids of the requests that have a reply
         self._seconds = seconds
         self._news = asyncio.Event()
         self._task = asyncio.create_task(self._read())
@@ -78,6 +82,11 @@ class Listener:
     def first(self, kind: type[_Event]) -> _Event | None:
         """Returns the first event of a type, or None."""
         return next((event for event in self.events if isinstance(event, kind)), None)
+
+    def waiting(self) -> list[ev.QuestionAsked | ev.PermissionRequested]:
+        """Returns the requests that have no reply yet."""
+        requests = [event for event in self.events if isinstance(event, REQUESTS)]
+        return [each for each in requests if each.request_id not in self.replied]
 
     async def stop(self) -> None:
         """Stops reading."""

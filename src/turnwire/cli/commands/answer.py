@@ -68,7 +68,8 @@ def command(
     ... a permission:      y, n, "n REASON" or a (always)
 
     Without ANSWER, --allow or --deny, the command asks you. Then the turn continues: on the server
-    if one runs, otherwise in this process. Output and exit codes are those of `turnwire run`.
+    if one runs and has the agent, otherwise in this process. Output and exit codes are those of
+    `turnwire run`.
     """
     if decision is not None and answer is not None:
         raise click.UsageError("Give either an ANSWER or --allow or --deny, not both.")

@@ -9,7 +9,7 @@ import click
 from turnwire.cli.commands.answer import command as answer
 from turnwire.cli.conversations import true_row
 from turnwire.cli.home import Home, NothingYet, run_async
-from turnwire.cli.remote import client_of
+from turnwire.cli.remote import agents_there, client_of
 from turnwire.cli.server_options import items_there, where_options
 from turnwire.cli.terminal.words import plain
 
@@ -68,10 +68,15 @@ async def _items(home: Home) -> tuple[list[InboxItem], set[str]]:
     waiting = [
         each for each in items if (each.conversation_id, each.request.request_id) in open_ids
     ]
-    if find_server(home.path) is not None:
-        return waiting, set()  # the server has its agents
+    served: dict[str, bool] | None = {}
+    if waiting and find_server(home.path) is not None:
+        served = await agents_there(home)
+    if served is None:
+        return waiting, set()
     return waiting, {
-        row.conversation_id for row in rows if row is not None and _is_unnamed(row.agent)
+        row.conversation_id
+        for row in rows
+        if row is not None and row.agent not in served and _is_unnamed(row.agent)
     }
 
 

@@ -34,7 +34,8 @@ _NEXT = {
         'turnwire run "One soup, please"',
     ],
     "app": [
-        "pip install 'turnwire[server]' fastapi",
+        "# Not published yet: in a virtual environment of your own,",
+        "pip install '/path/to/clone[server]' fastapi",
         "python -m uvicorn app:app --port 8000",
     ],
 }
@@ -76,6 +77,9 @@ def command(*, kind: str, name: str, folder: Path | None) -> None:
 def _check_name(name: str) -> None:
     """Raises TurnwireError if no module can have this name, or if another one has it."""
     if not name.isascii() or not name.isidentifier() or iskeyword(name):
+        if iskeyword(name):
+            said = f"{name!r} cannot be the name of a Python module: Python reserves this word."
+            raise TurnwireError(f"{said} Try {name.lower()}_agent.")
         better = "".join(
             letter if letter.isascii() and letter.isalnum() else "_" for letter in name
         )
