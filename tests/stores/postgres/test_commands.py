@@ -67,7 +67,7 @@ def test_a_database_is_made_used_and_copied(shell: Shell, tmp_path: Path) -> Non
     assert "applied pre/0001" in shell.run("db", "migrate")
     assert shell.run("db", "migrate") == "The tables are up to date.\n"
     assert "The tables fit this version." in shell.run("db", "status")
-    assert json.loads(shell.run("db", "status", "--json"))["found"] == {"pre": 6, "post": 0}
+    assert json.loads(shell.run("db", "status", "--json"))["found"] == {"pre": 7, "post": 0}
     shell.run("run", "--agent", "demo", "--cwd", str(tmp_path), "hello there")
     (listed,) = [json.loads(line) for line in shell.run("list", "--json").splitlines()]
     name = listed["conversation_id"]
