@@ -90,30 +90,33 @@ export default function DirectoryPicker({ cwd, choose, close }: Props) {
               open(only);
             }}
           />
-          {problem && (
-            <p className="bad" role="alert">
-              {problem}
-            </p>
-          )}
-          {!path && recent.length > 0 && (
-            <>
-              <h3>{words.chooseDirectory.recent}</h3>
-              {list(recent, words.chooseDirectory.recent)}
-            </>
-          )}
-          {listed && !problem && (
-            <>
-              {listed.path && <h3>{words.chooseDirectory.inside(listed.path)}</h3>}
-              {listed.parent && (
-                <button type="button" className="quiet" onClick={() => open(listed.parent ?? "")}>
-                  <Icon name="up" /> {words.chooseDirectory.up}
-                </button>
-              )}
-              {list(listed.directories, words.chooseDirectory.open)}
-              {!listed.directories.length && <p className="muted">{words.chooseDirectory.empty}</p>}
-              {listed.has_more && <p className="muted">{words.chooseDirectory.more}</p>}
-            </>
-          )}
+          {/* Of one size: what is loaded must not move the buttons away from a press. */}
+          <div className="listed">
+            {problem && (
+              <p className="bad" role="alert">
+                {problem}
+              </p>
+            )}
+            {!path && recent.length > 0 && (
+              <>
+                <h3>{words.chooseDirectory.recent}</h3>
+                {list(recent, words.chooseDirectory.recent)}
+              </>
+            )}
+            {listed && !problem && (
+              <>
+                {listed.path && <h3>{words.chooseDirectory.inside(listed.path)}</h3>}
+                {listed.parent && (
+                  <button type="button" className="quiet" onClick={() => open(listed.parent ?? "")}>
+                    <Icon name="up" /> {words.chooseDirectory.up}
+                  </button>
+                )}
+                {list(listed.directories, words.chooseDirectory.open)}
+                {!listed.directories.length && <p className="muted">{words.chooseDirectory.empty}</p>}
+                {listed.has_more && <p className="muted">{words.chooseDirectory.more}</p>}
+              </>
+            )}
+          </div>
           <div className="choices">
             <button type="submit" className="primary" disabled={!path.trim() || problem !== ""}>
               {words.chooseDirectory.use}
