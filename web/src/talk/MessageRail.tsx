@@ -29,13 +29,11 @@ import {
   railItems,
   railText,
 } from "./railItems";
-import type { Row } from "./rows";
+import { type Row, SLACK } from "./rows";
 
 /** Milliseconds that a pointer stays before the list opens, and that it may be away before the list closes. */
 const OPENS_AFTER = 120;
 const CLOSES_AFTER = 250;
-/** Pixels by which a row may begin above the visible area and count as the first. */
-const SLACK = 8;
 /** The height of an entry in rem, as in the style sheet, and the most entries in sight. */
 const ENTRY = 2.25;
 const IN_SIGHT = 10;

@@ -22,6 +22,7 @@ import {
   rowNear,
   rowOf,
   rowsOf,
+  SLACK,
   type TaskEnd,
   taskEndsOf,
 } from "./rows";
@@ -41,8 +42,6 @@ const BEYOND = 1200;
 const RETRY = 1000;
 /** Pixels above the entry of a link. */
 const ABOVE = 64;
-/** Pixels by which a row may begin above the visible area and count as the first. */
-const SLACK = 8;
 /** Milliseconds until the list has measured its rows. */
 const SETTLED = 250;
 /** How often a hit is looked for, which may still be loading or folded. */

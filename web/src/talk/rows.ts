@@ -5,6 +5,9 @@ import { kindOf } from "../tools/toolKinds";
 import { isObject, textIn } from "../tools/toolValues";
 import { onePlanPerTurn } from "./onePlan";
 
+/** Pixels by which a row may begin above the visible area and count as the first. */
+export const SLACK = 8;
+
 export type Row =
   | { kind: "said"; key: string; message: MessageView }
   | {

@@ -36,7 +36,6 @@ export interface UsedAttachments {
     readonly all: readonly TextFile[];
     readonly remove: (gone: TextFile) => void;
     readonly joinedTo: (text: string) => string;
-    readonly clear: () => void;
   };
   /** Adds chosen, pasted or dropped files. */
   readonly take: (files: Iterable<File> | null) => void;
@@ -162,7 +161,6 @@ function useTextFiles() {
     /** Returns the text of a message with the files. */
     joinedTo: (said: string) =>
       [said, ...all.map(({ name, text }) => fileElement(name, text))].filter(Boolean).join("\n\n"),
-    clear: () => setAll([]),
     /** Takes them all for a message. Returns a function that puts them back after a refusal. */
     take: () => {
       setAll([]);

@@ -1,0 +1,1 @@
+import{u as i,O as r,K as l,Z as u,j as o,L as f}from"./index-CL2vTFYc.js";import{R as m}from"./RuleList-D4WMKALt.js";function R({id:e,close:a}){const t=i(),s=r(e),n=l(s?.title,s,u(s),t);return o.jsx(f,{label:t.givenRules.titleOf(n),close:a,children:()=>o.jsx(m,{id:e})})}export{R as default};

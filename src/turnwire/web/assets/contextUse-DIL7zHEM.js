@@ -1,1 +1,0 @@
-import{r as f,s as i,ar as x}from"./index-hkjEtfy0.js";function m(o,s,t){const{total_tokens:n,max_tokens:e,percentage:c}=t,a=c??(e?n/e*100:void 0),r=a===void 0?null:{turn:s,total:n,most:e,percent:a};i(x(o),r&&JSON.stringify(r))}function u(o,s,t){f.useEffect(()=>{t&&m(o,s,t)},[o,t])}export{m as s,u};
